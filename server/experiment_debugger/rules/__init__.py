@@ -1,0 +1,1 @@
+"""What is known about failures: signatures, detectors, code checks and the cause table."""

@@ -1,0 +1,337 @@
+"""The form of every rule and cause, their strict loaders, and the three entry points of detectors.
+
+A log signature is data, one entry of `signatures/<family>.yaml`:
+
+    - id: slurm-oom-kill
+      title: The scheduler's cgroup killed a step that used more host memory than the job was given
+      mode: crash
+      symptom_class: host-memory-exhausted
+      role: root
+      level: fatal
+      needs: [log]
+      match:
+        literals: ['oom_kill event', 'oom-kill event']
+        regex: 'Detected (?P<count>\\d+) oom[-_]kill events? in StepId=(?P<step_id>\\S+)'
+      why: 'The limit is host RAM of the whole job, loader workers included.'
+      confirm: ['sacct: State OUT_OF_MEMORY, compare MaxRSS with ReqMem']
+      false_positives: ['a helper process was killed while the trainer went on']
+      references: ['https://github.com/SchedMD/slurm/...']
+      verified: source
+      examples:
+        fires: ['slurmstepd: error: Detected 1 oom_kill event in StepId=123.0. Some of the step tasks ...']
+        silent: ['oom_kill event counter reset']
+
+A cause is an entry of `taxonomy/<family>.yaml`; modes and symptom classes stand in `taxonomy/modes.yaml` and
+`taxonomy/symptoms.yaml`. Everything is found by scanning the folders; there is no list to keep.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+
+from experiment_debugger.errors import InvalidRule
+from experiment_debugger.models import Finding, Frozen, Kind, Level, Mode, Role, Within
+from experiment_debugger.rules.strict_yaml import load_entries
+
+if TYPE_CHECKING:
+    from experiment_debugger.evidence import RunEvidence
+
+RULES_DIR = Path(__file__).parent
+ID_PATTERN = r"^[a-z][a-z]*(?:-[a-z0-9]+)+$"
+MIN_LITERAL = 6
+
+RuleId = Annotated[str, Field(pattern=ID_PATTERN)]
+Text = Annotated[str, Field(min_length=8)]
+Need = Literal["log", "scheduler", "kernel", "config", "code", "series", "pair"]
+Verified = Literal["source", "thread", "run"]
+
+
+class WithinLines(Frozen):
+    """Another text that must stand within `lines` lines of the match, in the same file and rank."""
+
+    lines: int = Field(ge=1, le=200)
+    literals: tuple[str, ...] = Field(min_length=1)
+
+
+class Match(Frozen):
+    """How a signature recognises a line. There is no further operator: more logic means a detector.
+
+    `literals` are mandatory, case-sensitive, at least 6 characters, any of them makes the line a candidate (they carry
+    the speed of the scan); `regex` then decides and its named groups become values; `unless` on the same line vetoes;
+    `min_count` counts matches per file.
+    """
+
+    literals: tuple[str, ...] = Field(min_length=1)
+    regex: str | None = None
+    unless: str | None = None
+    within_lines: WithinLines | None = None
+    min_count: int = Field(default=1, ge=1)
+
+    @field_validator("literals")
+    @classmethod
+    def _literals_are_long(cls, literals: tuple[str, ...]) -> tuple[str, ...]:
+        for literal in literals:
+            if len(literal) < MIN_LITERAL:
+                raise ValueError(f"literal '{literal}' has fewer than {MIN_LITERAL} characters; use a longer one")
+        return literals
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The compiled regex; compiled on first use because most rules never see a candidate line."""
+        return re.compile(self.regex) if self.regex else None
+
+    @cached_property
+    def veto(self) -> re.Pattern[str] | None:
+        """The compiled `unless`."""
+        return re.compile(self.unless) if self.unless else None
+
+
+class Examples(Frozen):
+    """Lines as frameworks print them: every `fires` must match, every `silent` must not."""
+
+    fires: tuple[str, ...] = Field(min_length=1)
+    silent: tuple[str, ...] = Field(min_length=1)
+
+
+class RuleInfo(Frozen):
+    """What signatures, detectors and code checks have in common."""
+
+    id: RuleId
+    title: Text
+    mode: Mode | None = None
+    kind: Kind = "bug"
+    symptom_class: str
+    role: Role
+    level: Level
+    needs: tuple[Need, ...] = ("log",)
+    within: Within | None = None
+    why: Text
+    confirm: tuple[Text, ...] = Field(min_length=1)
+    false_positives: tuple[Text, ...] = ()
+    references: tuple[str, ...] = Field(min_length=1)
+    verified: Verified
+
+    @model_validator(mode="after")
+    def _root_has_mode(self) -> RuleInfo:
+        if self.role in {"root", "symptom"} and self.mode is None:
+            raise ValueError(f"role {self.role} needs a mode")
+        return self
+
+
+class Signature(RuleInfo):
+    """A line pattern with its meaning."""
+
+    match: Match
+    refines: tuple[RuleId, ...] = ()
+    examples: Examples
+
+    def groups(self, text: str) -> dict[str, str] | None:
+        """Named groups of the match in one line, or None when the line does not match (min_count aside)."""
+        match = self.match
+        if match.veto and match.veto.search(text):
+            return None
+        if match.pattern is None:
+            return {} if any(literal in text for literal in match.literals) else None
+        found = match.pattern.search(text)
+        return None if found is None else {key: value for key, value in found.groupdict().items() if value is not None}
+
+
+class Cause(Frozen):
+    """Why something failed, as far as evidence can say, and what to do about it.
+
+    `supported_by` names rules whose finding speaks for this cause; one of `requires` (default: any of supported_by)
+    must have fired. `contradicted_by` names rules that speak against it. `tempting_fix` only silences.
+    """
+
+    id: RuleId
+    mode: Mode
+    text: Text
+    shows: Text
+    confirm: Text
+    fix: Text
+    tempting_fix: Text
+    supported_by: tuple[RuleId, ...] = Field(min_length=1)
+    requires: tuple[RuleId, ...] = ()
+    contradicted_by: tuple[RuleId, ...] = ()
+    references: tuple[str, ...] = ()
+    next_skill: Literal["data-pipeline-manager", "result-diagnosis", "run-experiment"] | None = None
+
+
+class ModeInfo(Frozen):
+    """One of the eight modes."""
+
+    id: Mode
+    title: Text
+    means: Text
+    never: Text
+    cheapest_test: Text
+    collect: tuple[Text, ...] = Field(min_length=1)
+
+
+class SymptomClass(Frozen):
+    """A node of the cause-and-effect graph: a root `leads_to` effects, a symptom is explained by a root.
+
+    `rank` orders classes that are equally early and unexplained: smaller is nearer to a root. `late` marks classes
+    that are reported after their effect (a scheduler prints the kill when the step has ended).
+    """
+
+    id: str = Field(pattern=r"^[a-z]+(?:-[a-z]+)*$")
+    text: Text
+    leads_to: tuple[str, ...] = ()
+    rank: int = Field(ge=0, le=11)
+    late: bool = False
+
+
+DetectorFunction = Callable[["RunEvidence"], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A rule with logic. `scope` says what `check` is given: one series, one run, or a pair of runs."""
+
+    info: RuleInfo
+    scope: Literal["series", "run", "pair"]
+    check: Callable[..., Iterable[Finding]]
+
+
+def series_detector(**info: Any) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
+    """Decorator: `check(series, evidence)` looks at one metric series."""
+    return _detector("series", info)
+
+
+def run_detector(**info: Any) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
+    """Decorator: `check(evidence)` looks at everything that was read of one run."""
+    return _detector("run", info)
+
+
+def pair_detector(**info: Any) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
+    """Decorator: `check(one, other)` compares two runs."""
+    return _detector("pair", info)
+
+
+def _detector(
+    scope: Literal["series", "run", "pair"], info: dict[str, Any]
+) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
+    def wrap(check: Callable[..., Iterable[Finding]]) -> Detector:
+        return Detector(RuleInfo(**info), scope, check)
+
+    return wrap
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    """All rules and causes of one installation (and of a project's own signature folder)."""
+
+    signatures: dict[str, Signature]
+    causes: dict[str, Cause]
+    modes: dict[str, ModeInfo]
+    symptoms: dict[str, SymptomClass]
+    detectors: dict[str, Detector] = field(default_factory=dict)
+
+    def info(self, rule: str) -> RuleInfo | None:
+        """The entry of a signature or detector."""
+        if rule in self.signatures:
+            return self.signatures[rule]
+        return self.detectors[rule].info if rule in self.detectors else None
+
+    def rule_ids(self) -> list[str]:
+        """Ids of signatures and detectors, sorted."""
+        return sorted({*self.signatures, *self.detectors})
+
+
+Entry = TypeVar("Entry", bound=BaseModel)
+
+
+def load_file(path: Path, kind: type[Entry]) -> list[Entry]:
+    """Entries of one YAML file; raises `InvalidRule` naming file, line and field."""
+    entries = []
+    for line, data in load_entries(path.read_text(encoding="utf-8"), path.name):
+        try:
+            entries.append(kind.model_validate(data))
+        except ValidationError as problem:
+            first = problem.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or "entry"
+            raise InvalidRule(f"{path.name}:{line}: {data.get('id', '?')}: {place}: {first['msg']}") from None
+    return entries
+
+
+def load_folder(folder: Path, kind: type[Entry], *, strict: bool = False) -> dict[str, Entry]:
+    """Entries of all YAML files below a folder by id; `strict` also compiles every regex."""
+    found: dict[str, Entry] = {}
+    for path in sorted(folder.rglob("*.yaml")):
+        for entry in load_file(path, kind):
+            name = str(entry.id)  # type: ignore[attr-defined]
+            if name in found:
+                raise InvalidRule(f"{path.name}: id '{name}' stands twice; rename one")
+            if strict and isinstance(entry, Signature):
+                check_patterns(entry, path)
+            found[name] = entry
+    return found
+
+
+def check_patterns(rule: Signature, path: Path) -> None:
+    """Raise `InvalidRule` when a regex of the rule does not compile."""
+    for name, regex in (("regex", rule.match.regex), ("unless", rule.match.unless)):
+        try:
+            re.compile(regex or "")
+        except re.error as problem:
+            raise InvalidRule(f"{path.name}: {rule.id}: {name} does not compile: {problem}") from None
+
+
+@lru_cache(maxsize=1)
+def load_detectors() -> dict[str, Detector]:
+    """All detectors of the package `rules.detectors`, found by scanning it."""
+    package = importlib.import_module("experiment_debugger.rules.detectors")
+    found: dict[str, Detector] = {}
+    for module_info in sorted(pkgutil.iter_modules(package.__path__), key=lambda item: item.name):
+        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
+        for value in vars(module).values():
+            if isinstance(value, Detector):
+                found[value.info.id] = value
+    return found
+
+
+@lru_cache(maxsize=8)
+def load_rulebook(own_signatures: Path | None = None) -> Rulebook:
+    """The rulebook; `own_signatures` is a project's folder of signatures, always loaded strictly."""
+    signatures = load_folder(RULES_DIR / "signatures", Signature)
+    if own_signatures is not None:
+        signatures |= load_folder(own_signatures, Signature, strict=True)
+    causes: dict[str, Cause] = {}
+    for path in sorted((RULES_DIR / "taxonomy").glob("causes-*.yaml")):
+        causes |= {cause.id: cause for cause in load_file(path, Cause)}
+    modes = {entry.id: entry for entry in load_file(RULES_DIR / "taxonomy" / "modes.yaml", ModeInfo)}
+    symptoms = {entry.id: entry for entry in load_file(RULES_DIR / "taxonomy" / "symptoms.yaml", SymptomClass)}
+    return Rulebook(signatures, causes, dict(modes), symptoms, load_detectors())
+
+
+def effects(symptoms: dict[str, SymptomClass], symptom_class: str) -> frozenset[str]:
+    """All classes that a finding of this class can explain, transitively."""
+    seen: set[str] = set()
+    queue: list[str] = [symptom_class]
+    while queue:
+        for effect in symptoms[queue.pop()].leads_to if queue else ():
+            if effect not in seen:
+                seen.add(effect)
+                queue.append(effect)
+    return frozenset(seen)
+
+
+def matching(rules: Sequence[Signature], text: str) -> list[str]:
+    """Ids of the signatures that match one line, parents replaced by what refines them (used by tests and readers)."""
+    hits = [
+        rule
+        for rule in rules
+        if any(literal in text for literal in rule.match.literals) and rule.groups(text) is not None
+    ]
+    replaced = {parent for rule in hits for parent in rule.refines}
+    return [rule.id for rule in hits if rule.id not in replaced]

@@ -1,0 +1,1 @@
+"""Rules with logic: one module each, pure, found by scanning this folder."""
