@@ -206,6 +206,73 @@ class Diagnosis(Frozen):
     omitted: dict[str, int] = {}
 
 
+class AttemptFact(Frozen):
+    """One try of a run: its label (such as `slurm-42-1.out`) and how many files carry it."""
+
+    index: int
+    label: str
+    files: int
+
+
+class RunFact(Frozen):
+    """Which run this is, how it was found, how it ended, and how far it came."""
+
+    id: str
+    how_found: str
+    state: RunState
+    attempts: tuple[AttemptFact, ...] = ()
+    last_step: int | None = None
+    planned_steps: int | None = None
+    failed_in: Onset | None = None
+
+
+class ArtifactFact(Frozen):
+    """One file of the run; `why` says how it came to belong to it, `bytes` is its size on disk."""
+
+    path: str
+    kind: str
+    bytes: int
+    why: str
+    attempt: int | None = None
+    rank: int | None = None
+
+
+class Said(Frozen):
+    """A fact with the place that says it (`path:line`)."""
+
+    value: Value
+    at: str
+
+
+class ErrorFact(Frozen):
+    """The exact error: exception, message, the deepest frame of the user's own code, and where it is quoted from."""
+
+    path: str
+    line: int
+    text: str
+    exception: str | None = None
+    frame: str | None = None
+    function: str | None = None
+
+
+class RunContext(Frozen):
+    """The answer of gather-run-context."""
+
+    run: RunFact
+    artifacts: tuple[ArtifactFact, ...]
+    config: dict[str, Said] = {}
+    command: Said | None = None
+    commit_of_run: Said | None = None
+    commit_now: str | None = None
+    dirty: bool | None = None
+    environment: dict[str, Said] = {}
+    hardware: dict[str, Said] = {}
+    error: ErrorFact | None = None
+    scheduler: dict[str, Said] = {}
+    missing: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
+
+
 def to_json(model: BaseModel | dict[str, Any]) -> str:
     """Compact JSON of a structured answer; keys without a value are left out, NaN cannot occur (see `as_value`)."""
     data = as_dict(model) if isinstance(model, BaseModel) else model

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from experiment_debugger.models import RunState
+
 if TYPE_CHECKING:
     from experiment_debugger.project import Project
 
@@ -31,7 +33,12 @@ ArtifactKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One file of a run. `name` is how it is shown: relative to the project, else absolute with home as `~`."""
+    """One file of a run. `name` is how it is shown: relative to the project, else absolute with home as `~`.
+
+    `attempt` is the 0-based try; `part` the 0-based part of a rotated log, oldest first (`train.log.2` is before
+    `train.log.1`); `rank` the global rank where the path names one; `mtime` seconds since the epoch; `why` says why the
+    file belongs to the run.
+    """
 
     path: Path
     name: str
@@ -41,6 +48,7 @@ class Artifact:
     why: str
     attempt: int = 0
     rank: int | None = None
+    part: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +74,16 @@ class Declared:
     environment: dict[str, str] = field(default_factory=dict)
     configs: tuple[str, ...] = ()
     progress_patterns: tuple[str, ...] = ()
+    commit_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a project, opened lazily: nothing is read here but names, sizes and job files."""
+    """One run of a project, opened lazily: nothing is read here but names, sizes, job files and the ends of texts.
+
+    `siblings` are the other runs of the project, newest first; `missing` what is named and not there; `unreadable` and
+    `not_looked_at` name paths with the reason.
+    """
 
     id: str
     how_found: str
@@ -80,7 +93,43 @@ class Run:
     declared: Declared = Declared()
     siblings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    not_looked_at: tuple[str, ...] = ()
 
     def of_kind(self, *kinds: ArtifactKind) -> tuple[Artifact, ...]:
         """Artifacts of these kinds, in reading order."""
         return tuple(artifact for artifact in self.artifacts if artifact.kind in kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run of a list.
+
+    `newest` is the last change of its logs (seconds since the epoch, 0 without logs); `state` is what sacct, a registry
+    or a status note says, with its place: a cheap guess that the diagnosis corrects.
+    """
+
+    id: str
+    state: RunState
+    state_at: str | None
+    newest: float
+    files: int
+    place: str
+
+
+def resolve(project: Project, run: str | int | None, *, typed_path_allowed: bool = False) -> Run:
+    """The run that is meant; raises `RunNotFound` when there is none or more than one different run.
+
+    `run` is an id, a handoff id or a path; None is the only run of the project. `typed_path_allowed`: a path comes from
+    a person's command line and may lead outside the project (`PathOutsideProject` otherwise).
+    """
+    from experiment_debugger.discovery import resolution
+
+    return resolution.resolve(project, run, typed_path_allowed=typed_path_allowed)
+
+
+def list_runs(project: Project) -> list[RunSummary]:
+    """The runs of the project, newest first; runs that only a registry knows come last."""
+    from experiment_debugger.discovery import resolution
+
+    return resolution.list_runs(project)

@@ -34,19 +34,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from experiment_debugger.errors import InvalidRule
-from experiment_debugger.models import Finding, Frozen, Kind, Level, Mode, Role, Within
+from experiment_debugger.models import Finding, Frozen, Kind, Level, Mode, Role, RunState, Within
 from experiment_debugger.rules.strict_yaml import load_entries
 
-if TYPE_CHECKING:
-    from experiment_debugger.evidence import RunEvidence
-
 RULES_DIR = Path(__file__).parent
-ID_PATTERN = r"^[a-z][a-z]*(?:-[a-z0-9]+)+$"
+ID_PATTERN = r"^[a-z][a-z0-9]*(?:-[a-z0-9]+)+$"
 MIN_LITERAL = 6
 
 RuleId = Annotated[str, Field(pattern=ID_PATTERN)]
@@ -82,6 +79,8 @@ class Match(Frozen):
         for literal in literals:
             if len(literal) < MIN_LITERAL:
                 raise ValueError(f"literal '{literal}' has fewer than {MIN_LITERAL} characters; use a longer one")
+            if not literal.isprintable():
+                raise ValueError(f"literal {literal!r} has a control character; use the regex for it")
         return literals
 
     @cached_property
@@ -114,6 +113,7 @@ class RuleInfo(Frozen):
     level: Level
     needs: tuple[Need, ...] = ("log",)
     within: Within | None = None
+    run_state: RunState | None = None
     why: Text
     confirm: tuple[Text, ...] = Field(min_length=1)
     false_positives: tuple[Text, ...] = ()
@@ -191,9 +191,6 @@ class SymptomClass(Frozen):
     late: bool = False
 
 
-DetectorFunction = Callable[["RunEvidence"], Iterable[Finding]]
-
-
 @dataclass(frozen=True)
 class Detector:
     """A rule with logic. `scope` says what `check` is given: one series, one run, or a pair of runs."""
@@ -209,7 +206,7 @@ def series_detector(**info: Any) -> Callable[[Callable[..., Iterable[Finding]]],
 
 
 def run_detector(**info: Any) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
-    """Decorator: `check(evidence)` looks at everything that was read of one run."""
+    """Decorator: `check(evidence, book)` looks at everything that was read of one run."""
     return _detector("run", info)
 
 

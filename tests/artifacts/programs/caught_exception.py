@@ -2,6 +2,7 @@
 
 import json
 import logging
+import random
 
 import torch
 from torch import nn
@@ -12,7 +13,7 @@ log = logging.getLogger(__name__)
 
 def make_records(count: int) -> list[str]:
     values = torch.randn(count, 6)
-    records = [json.dumps({"x": row.tolist(), "y": row.sum().item()}) for row in values]
+    records = [json.dumps({"x": row.tolist(), "y": row.sum().item() + random.gauss(0, 0.3)}) for row in values]
     records[333] = records[333][:40]
     return records
 
@@ -29,6 +30,7 @@ def parse(records: list[str]) -> list[dict]:
 
 def main() -> None:
     torch.manual_seed(5)
+    random.seed(5)
     records = make_records(1024)
     model = nn.Linear(6, 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)

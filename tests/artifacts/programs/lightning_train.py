@@ -6,7 +6,7 @@ from pathlib import Path
 import lightning as L
 import torch
 import yaml
-from lightning.pytorch.callbacks import EarlyStopping
+from lightning.pytorch.callbacks import EarlyStopping, TQDMProgressBar
 from lightning.pytorch.loggers import CSVLogger
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -47,10 +47,11 @@ def main() -> None:
     cfg = yaml.safe_load(Path(parser.parse_args().config).read_text(encoding="utf-8"))
     L.seed_everything(cfg["seed"])
     data = cfg["data"]
+    bars = [TQDMProgressBar()] if cfg["progress_bar"] == "tqdm" else []
     trainer = L.Trainer(
         accelerator="cpu",
         logger=CSVLogger(".", name="lightning_logs"),
-        callbacks=[EarlyStopping("val_loss", patience=2, min_delta=0.02, verbose=True)],
+        callbacks=[EarlyStopping("val_loss", patience=2, min_delta=0.02, verbose=True), *bars],
         enable_checkpointing=False,
         **cfg["trainer"],
     )

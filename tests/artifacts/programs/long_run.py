@@ -17,7 +17,7 @@ def main() -> None:
     log.info("starting training for 100000 steps")
     for step in range(100_000):
         x = torch.randn(64, 16)
-        loss = (model(x).squeeze(1) - x.sum(dim=1)).pow(2).mean()
+        loss = (model(x).squeeze(1) - x.sum(dim=1) - torch.randn(64)).pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -17,10 +17,10 @@ def main() -> None:
     dist.init_process_group("gloo", rank=0, world_size=1)
     torch.manual_seed(9)
     model = DistributedDataParallel(nn.Linear(8, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr / 5)
     for step in range(1, 301):
         x = torch.randn(32, 8)
-        loss = (model(x).squeeze(1) - x.sum(dim=1)).pow(2).mean()
+        loss = (model(x).squeeze(1) - x.sum(dim=1) - torch.randn(32)).pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -1,0 +1,173 @@
+"""The command line, built from `api.COMMANDS`; no logic of its own.
+
+    experiment-debugger debug 42
+    experiment-debugger classify-failure 42 --json
+    python train.py 2>&1 | experiment-debugger debug -
+
+Exit codes: 0 answered, 2 usage or nothing to answer about, 70 an error of ours. Errors are one line on stderr.
+"""
+
+# No `from __future__ import annotations` here: the annotations of `serve` and `score` are read as objects.
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NoReturn, get_args, get_origin
+
+from experiment_debugger import __version__
+from experiment_debugger.api import COMMANDS, TYPED, structured
+from experiment_debugger.command import Command, Param, Parameter
+from experiment_debugger.errors import DebuggerError
+from experiment_debugger.report.budget import TextAnswer, compact
+
+PROGRAM = "experiment-debugger"
+DEBUG_VARIABLE = "EXPERIMENT_DEBUGGER_DEBUG"
+STDIN = "-"
+OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
+STATUS = {"healthy": 0, "failure": 1, "inconclusive": 3}
+"""Exit codes of `--exit-code`."""
+
+
+def serve(
+    transport: Annotated[Literal["stdio", "streamable-http"], Param("How the client connects")] = "stdio",
+    port: Annotated[int, Param("Port on localhost for streamable-http", metavar="N", ge=0, le=65535)] = 8000,
+) -> TextAnswer:
+    """Serve the tools over MCP, on stdio or on localhost."""
+    from experiment_debugger.mcp_server import serve as run_server
+
+    run_server(transport, port)
+    return TextAnswer("")
+
+
+def score(
+    cases: Annotated[str, Param("Folder of cases", positional=True, metavar="CASES")],
+    only: Annotated[str | None, Param("Only cases whose name holds this", metavar="TEXT")] = None,
+    modes: Annotated[str | None, Param("Only these modes, comma-separated", metavar="M,M")] = None,
+    min_mode: Annotated[float | None, Param("Floor for the share of right modes", metavar="F")] = None,
+    min_evidence: Annotated[float | None, Param("Floor for the share of right evidence", metavar="F")] = None,
+    max_false_alarms: Annotated[int | None, Param("Most false alarms", metavar="N", ge=0)] = None,
+    max_tokens: Annotated[int | None, Param("Largest answer", metavar="N", ge=1)] = None,
+) -> TextAnswer:
+    """Score classify-failure on a folder of labelled cases; status 1 when a floor is missed."""
+    from experiment_debugger.scoreboard import Floors, scoreboard
+
+    return scoreboard(cases, only, modes, Floors(min_mode, min_evidence, max_false_alarms, max_tokens))
+
+
+CLI_ONLY = (Command(serve, title="Serve over MCP", surface="cli"), Command(score, title="Score", surface="cli"))
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with status 2."""
+        self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and return the exit status."""
+    arguments = _parser().parse_args(argv)
+    TYPED.set(True)
+    try:
+        return _answer(arguments.command, arguments)
+    except DebuggerError as problem:
+        return _fail(str(problem), USAGE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Python would complain again when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception as problem:  # the top level: whatever is left is a bug of ours
+        if os.environ.get(DEBUG_VARIABLE) == "1":
+            traceback.print_exc()
+        kind = type(problem).__name__
+        return _fail(f"internal error: {kind}: {problem} (set {DEBUG_VARIABLE}=1 for the traceback)", INTERNAL)
+
+
+def _answer(command: Command, arguments: argparse.Namespace) -> int:
+    values = {parameter.name: getattr(arguments, parameter.name) for parameter in command.of("cli")}
+    result = command.function(**_with_stdin(command, values))
+    if arguments.json:
+        _write(compact(structured(result)))
+    else:
+        _write(result.text if isinstance(result, TextAnswer) else command.show(result))
+    if arguments.exit_code:
+        return STATUS.get(result.verdict, OK)
+    return result.code if isinstance(result, TextAnswer) else OK
+
+
+def _with_stdin(command: Command, values: dict[str, Any]) -> dict[str, Any]:
+    """`-` in place of a run means the text on stdin."""
+    if values.get("run_id") == STDIN and any(parameter.name == "text" for parameter in command.parameters):
+        return {**values, "run_id": None, "text": sys.stdin.buffer.read().decode("utf-8", "replace")}
+    return values
+
+
+def _write(text: str) -> None:
+    """Bytes, so that neither the locale nor a lone surrogate of a file name can break the answer."""
+    sys.stdout.buffer.write((text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace") if text else b"")
+    sys.stdout.buffer.flush()
+
+
+def _fail(message: str, status: int) -> int:
+    line = f"{PROGRAM}: {' '.join(message.split())}\n"
+    sys.stderr.buffer.write(line.encode("utf-8", "backslashreplace"))
+    return status
+
+
+def _parser() -> Parser:
+    parser = Parser(prog=PROGRAM, description="Finds out why a training run failed.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=Parser)
+    for command in (*COMMANDS, *CLI_ONLY):
+        verb = verbs.add_parser(command.verb, help=command.title, description=command.description, allow_abbrev=False)
+        verb.set_defaults(command=command, json=False, exit_code=False)
+        for parameter in command.of("cli"):
+            _add(verb, parameter)
+        if command in COMMANDS:
+            verb.add_argument("--json", action="store_true", help="print data instead of text")
+        if command.exit_code:
+            verb.add_argument("--exit-code", action="store_true", help="status 0 healthy, 1 failure, 3 inconclusive")
+    return parser
+
+
+def _add(verb: Parser, parameter: Parameter) -> None:
+    about = parameter.about
+    options: dict[str, Any] = {"help": _help(parameter), "metavar": about.metavar}
+    if get_origin(parameter.type) is Literal:
+        options["choices"] = get_args(parameter.type)
+    elif parameter.type is not str:
+        options["type"] = _number(parameter)
+    default = None if parameter.required else parameter.default
+    if about.positional:
+        options |= {} if parameter.required else {"nargs": "?"}
+        verb.add_argument(parameter.name, default=default, **options)
+    else:
+        verb.add_argument(f"--{parameter.name.replace('_', '-')}", default=default, **options)
+
+
+def _help(parameter: Parameter) -> str:
+    default = f" (default {parameter.default})" if parameter.default and not parameter.required else ""
+    return (parameter.about.cli_help or parameter.about.help).replace("%", "%%") + default
+
+
+def _number(parameter: Parameter) -> Any:
+    """A converter for argparse that also holds the bounds."""
+
+    def convert(text: str) -> Any:
+        value, about = parameter.type(text), parameter.about
+        if (about.ge is not None and value < about.ge) or (about.le is not None and value > about.le):
+            upper = f" and at most {about.le}" if about.le is not None else ""
+            raise argparse.ArgumentTypeError(f"expected at least {about.ge}{upper}, found {text}")
+        return value
+
+    convert.__name__ = "number"
+    return convert
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""What a verb is: one function with described parameters, from which both surfaces build themselves.
+
+    Command(debug, title="Debug a run", exit_code=True)
+
+is `experiment-debugger debug 42 --mode nan` on the command line and the tool `debug(run_id="42", mode="nan")` over MCP.
+Nothing here imports pydantic or mcp, because `--help` must not wait for them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+Surface = Literal["both", "cli", "mcp"]
+BARE = types.UnionType
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """What a surface must know of one parameter, beyond its name, type and default.
+
+    `pattern` and `numbers` (a number is as good as its text: "debug run 42") are for MCP, where a model writes the
+    value; a person on the command line may type any path, which `cli_help` may say.
+    """
+
+    help: str
+    cli_help: str = ""
+    positional: bool = False
+    metavar: str | None = None
+    ge: int | None = None
+    le: int | None = None
+    pattern: str | None = None
+    numbers: bool = False
+    surface: Surface = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter as a surface sees it: `type` without Annotated and without `| None`."""
+
+    name: str
+    type: Any
+    default: Any
+    about: Param
+
+    @property
+    def required(self) -> bool:
+        """True when the function has no default for it."""
+        return self.default is inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Command:
+    """One verb. Its name, description and inputs are those of the function.
+
+    `show` renders a structured answer for people; `exit_code` offers the option that turns a verdict into a status.
+    """
+
+    function: Callable[..., Any]
+    title: str
+    result: Literal["text", "structured"] = "text"
+    show: Callable[[Any], str] = str
+    exit_code: bool = False
+    surface: Surface = "both"
+    read_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+    open_world: bool = False
+
+    @property
+    def tool(self) -> str:
+        """The name over MCP."""
+        return self.function.__name__
+
+    @property
+    def verb(self) -> str:
+        """The name on the command line."""
+        return self.tool.replace("_", "-")
+
+    @cached_property
+    def description(self) -> str:
+        """The first paragraph of the docstring, on one line."""
+        paragraph = (inspect.getdoc(self.function) or "").split("\n\n", 1)[0]
+        return " ".join(paragraph.split())
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The function's parameters in order."""
+        return tuple(_parameter(item) for item in inspect.signature(self.function).parameters.values())
+
+    def of(self, surface: Literal["cli", "mcp"]) -> tuple[Parameter, ...]:
+        """The parameters that this surface offers."""
+        return tuple(item for item in self.parameters if item.about.surface in {"both", surface})
+
+
+def _parameter(item: inspect.Parameter) -> Parameter:
+    annotation, about = get_args(item.annotation)[:2] if get_origin(item.annotation) is Annotated else (None, None)
+    if not isinstance(about, Param):
+        raise TypeError(f"parameter {item.name}: expected Annotated[..., Param(...)], found {item.annotation!r}")
+    if get_origin(annotation) in {Union, BARE}:
+        annotation = next(kind for kind in get_args(annotation) if kind is not types.NoneType)
+    return Parameter(item.name, annotation, item.default, about)

@@ -1,0 +1,191 @@
+"""Step 1: what is known about a run, each fact with the place that says it, and what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiment_debugger.diagnose.onset import traceback_at
+from experiment_debugger.errors import UnreadableArtifact
+from experiment_debugger.evidence import RunEvidence, quote_of
+from experiment_debugger.models import (
+    ArtifactFact,
+    AttemptFact,
+    Diagnosis,
+    ErrorFact,
+    Finding,
+    Position,
+    RunContext,
+    RunFact,
+    Said,
+)
+from experiment_debugger.readers.configs import key_settings, read_config
+from experiment_debugger.redaction import redact
+from experiment_debugger.run import Artifact
+
+MOST_SETTINGS = 24
+MOST_ARTIFACTS = 60
+GIT_SECONDS = 5.0
+HARDWARE = ("gpu", "driver", "cuda", "world_size")
+_NOT_ENVIRONMENT = {*HARDWARE, "command", "commit"}
+
+
+def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:
+    """The context of a run from what was read of it."""
+    run = evidence.run
+    facts = dict(_facts(evidence))
+    config, broken = _config(evidence)
+    commit_now, dirty = _git(run.project.root)
+    return RunContext(
+        run=RunFact(
+            id=run.id,
+            how_found=run.how_found,
+            state=diagnosis.run_state,
+            attempts=tuple(AttemptFact(index=a.index, label=a.label, files=len(a.names)) for a in run.attempts),
+            last_step=evidence.last_step,
+            planned_steps=evidence.planned_steps,
+            failed_in=diagnosis.modes[0].onset if diagnosis.modes else None,
+        ),
+        artifacts=tuple(_artifact(artifact, len(run.attempts)) for artifact in run.artifacts[:MOST_ARTIFACTS]),
+        config=config,
+        command=_command(evidence, facts),
+        commit_of_run=_commit(evidence, facts),
+        commit_now=commit_now,
+        dirty=dirty,
+        environment={name: said for name, said in facts.items() if name not in _NOT_ENVIRONMENT},
+        hardware={name: facts[name] for name in HARDWARE if name in facts},
+        error=_error(evidence, diagnosis),
+        scheduler=_scheduler(evidence),
+        missing=_missing(evidence, facts, broken),
+        siblings=run.siblings,
+    )
+
+
+def _artifact(artifact: Artifact, attempts: int) -> ArtifactFact:
+    return ArtifactFact(
+        path=artifact.name,
+        kind=artifact.kind,
+        bytes=artifact.size,
+        why=artifact.why,
+        attempt=artifact.attempt if attempts > 1 else None,
+        rank=artifact.rank,
+    )
+
+
+def _facts(evidence: RunEvidence) -> Iterator[tuple[str, Said]]:
+    """Logs speak before configs and requirement files: what was used beats what was written."""
+    seen: set[str] = set()
+    for entry in evidence.all_files():
+        for fact in entry.facts:
+            if fact.name not in seen:
+                seen.add(fact.name)
+                yield fact.name, Said(value=redact(fact.value)[:300], at=f"{entry.name}:{fact.line}")
+
+
+def _config(evidence: RunEvidence) -> tuple[dict[str, Said], list[str]]:
+    settings: dict[str, Said] = {}
+    broken: list[str] = []
+    for entry in evidence.facts:
+        if entry.artifact.kind != "config" or entry.artifact.path.suffix not in {".yaml", ".yml", ".json"}:
+            continue
+        try:
+            found = key_settings(read_config(entry.artifact.path))
+        except UnreadableArtifact as problem:
+            broken.append(str(problem))
+            continue
+        for key, value in found.items():
+            if key not in settings and len(settings) < MOST_SETTINGS:
+                settings[key] = Said(value=value if isinstance(value, (int, float)) else redact(str(value)), at=entry.name)
+    return settings, broken
+
+
+def _command(evidence: RunEvidence, facts: dict[str, Said]) -> Said | None:
+    declared = evidence.run.declared
+    if declared.command:
+        return Said(value=redact(declared.command), at=declared.command_at or "")
+    return facts.get("command")
+
+
+def _commit(evidence: RunEvidence, facts: dict[str, Said]) -> Said | None:
+    if evidence.run.declared.commit:
+        return Said(value=evidence.run.declared.commit, at=evidence.run.declared.command_at or "")
+    return facts.get("commit")
+
+
+def _git(root: Path) -> tuple[str | None, bool | None]:
+    """(commit checked out now, uncommitted changes) of the project's own repository; None without one."""
+    if not (root / ".git").exists():
+        return None, None
+    commit = _git_output(root, "rev-parse", "HEAD")
+    status = _git_output(root, "status", "--porcelain", "--untracked-files=no")
+    return commit, None if status is None else bool(status)
+
+
+def _git_output(root: Path, *arguments: str) -> str | None:
+    """Output of one read-only git command; hooks and locks of the repository are left alone."""
+    try:
+        done = subprocess.run(
+            ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(root), *arguments],
+            capture_output=True, text=True, encoding="utf-8", errors="replace", timeout=GIT_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _error(evidence: RunEvidence, diagnosis: Diagnosis) -> ErrorFact | None:
+    """The error of the primary hypothesis: its first quoted line, with the traceback that it ends."""
+    for item in diagnosis.modes[0].evidence if diagnosis.modes else ():
+        if item.line is None:
+            continue
+        finding = _as_finding(item.path, item.line, diagnosis)
+        block = traceback_at(finding, evidence)
+        frame = block.root.user_frame if block else None
+        return ErrorFact(
+            path=item.path,
+            line=item.line,
+            text=item.quote or "",
+            exception=block.root.exception if block else None,
+            frame=f"{frame.file}:{frame.line}" if frame else None,
+            function=frame.function if frame else None,
+        )
+    return None
+
+
+def _as_finding(path: str, line: int, diagnosis: Diagnosis) -> Finding:
+    top = diagnosis.modes[0]
+    return Finding(
+        rule=top.rules[0], mode=top.mode, symptom_class="observation", role="context", level="info",
+        title=top.summary, position=Position(path=path, line=line), evidence=top.evidence[:1],
+    )  # fmt: skip
+
+
+def _scheduler(evidence: RunEvidence) -> dict[str, Said]:
+    declared = evidence.run.declared
+    facts = {key: Said(value=redact(value), at=declared.command_at or "") for key, value in declared.resources.items()}
+    if declared.job_id:
+        facts["job_id"] = Said(value=declared.job_id, at=declared.state_at or declared.command_at or "")
+    if declared.state:
+        facts["state"] = Said(value=declared.state, at=declared.state_at or "")
+    for entry in evidence.files:
+        if entry.artifact.kind == "scheduler" and entry.stats.tail:
+            facts[entry.name] = Said(value=quote_of(redact(entry.stats.tail[-1])), at=f"{entry.name}:{entry.stats.last_line}")
+    return facts
+
+
+def _missing(evidence: RunEvidence, facts: dict[str, Said], broken: list[str]) -> tuple[str, ...]:
+    """What an engineer would ask for next, and files that could not be read."""
+    run = evidence.run
+    kinds = {artifact.kind for artifact in run.artifacts}
+    wanted = [
+        ("log", not evidence.files, "no text log"),
+        ("config", "config" not in kinds, "no config file"),
+        ("command", not run.declared.command and "command" not in facts, "command not recorded"),
+        ("commit", not run.declared.commit and "commit" not in facts, "commit of the run not recorded"),
+        ("versions", not {"torch", "tensorflow", "jax"} & facts.keys(), "framework versions not printed"),
+    ]
+    notes = [text for _, absent, text in wanted if absent]
+    return tuple([*notes, *run.missing, *broken, *evidence.unreadable])
+
+

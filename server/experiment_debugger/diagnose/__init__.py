@@ -1,0 +1,7 @@
+"""From everything that was read of a run to one diagnosis, or an honest abstention."""
+
+from __future__ import annotations
+
+from experiment_debugger.diagnose.engine import diagnose, diagnose_evidence, diagnose_text, investigate
+
+__all__ = ["diagnose", "diagnose_evidence", "diagnose_text", "investigate"]

@@ -1,0 +1,188 @@
+"""The diagnosis of one run, step by step: read, find, rank, choose a cause, say what would refute it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from experiment_debugger.diagnose.causes import choose_cause
+from experiment_debugger.diagnose.findings import all_outcomes
+from experiment_debugger.diagnose.hypotheses import (
+    consequences_of,
+    determinism_of,
+    healthy_summary,
+    hypothesis_of,
+    inconclusive_summary,
+)
+from experiment_debugger.diagnose.outcome import Ending, ending_of, recovered_elsewhere
+from experiment_debugger.diagnose.ranking import LEVELS, Ranked, rank
+from experiment_debugger.evidence import RunEvidence, collect, collect_text
+from experiment_debugger.models import Checked, Coverage, Diagnosis, Finding, Hypothesis, Mode, Outcome, Verdict
+from experiment_debugger.rules.base import Rulebook, load_rulebook
+from experiment_debugger.rules.matcher import plan_of
+from experiment_debugger.run import Run
+
+MOST_HYPOTHESES = 3
+MOST_CONSEQUENCES = 6
+
+
+def investigate(run: Run, *, mode: Mode | None = None) -> tuple[RunEvidence, Diagnosis]:
+    """All that was read of a run, and its diagnosis; `mode` is a hint, tested first and never believed blindly."""
+    book = rulebook_of(run)
+    plan = plan_of(tuple(book.signatures.values()))
+    evidence = collect(run, plan.literals, plan.reader)
+    return evidence, diagnose_evidence(evidence, book, mode=mode)
+
+
+def rulebook_of(run: Run) -> Rulebook:
+    """The rulebook with the project's own signatures, if its config names a folder of them."""
+    own = run.project.settings.signatures
+    return load_rulebook(run.project.confined(own) if own else None)
+
+
+def diagnose(run: Run, *, mode: Mode | None = None) -> Diagnosis:
+    """The diagnosis of a run."""
+    return investigate(run, mode=mode)[1]
+
+
+def diagnose_text(text: str, *, mode: Mode | None = None) -> Diagnosis:
+    """The diagnosis of a pasted traceback or log."""
+    book = load_rulebook()
+    plan = plan_of(tuple(book.signatures.values()))
+    return diagnose_evidence(collect_text(text, plan.literals, plan.reader), book, mode=mode)
+
+
+def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | None = None) -> Diagnosis:
+    """As `diagnose`, from what was already read."""
+    outcomes = all_outcomes(evidence, book)
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
+    endings = [finding for finding in findings if finding.role == "ending"]
+    competing = [finding for finding in findings if _competes(finding, evidence, endings)]
+    failures = [finding for finding in competing if finding.role in {"root", "symptom"}]
+    ranked = rank(competing, book)
+    ending = ending_of(evidence, findings, failures, book)
+    roots = _outcome_first(ranked, ending, mode)
+    hypotheses = _hypotheses(roots, ranked, findings, evidence, book)
+    verdict = _verdict(hypotheses, ending, evidence)
+    return Diagnosis(
+        run_id=evidence.run.id,
+        run_state=ending.state,
+        verdict=verdict,
+        summary=_summary(verdict, hypotheses, ending, evidence, findings),
+        modes=tuple(hypotheses) if verdict == "failure" else (),
+        determinism=determinism_of(roots[0], findings, evidence) if roots else "unknown",
+        consequences=consequences_of(ranked, hypotheses)[:MOST_CONSEQUENCES] if hypotheses else (),
+        next_skill=_next_skill(roots, hypotheses, book),
+        checked=_checked(outcomes),
+        coverage=_coverage(evidence),
+        omitted=_omitted(ranked, hypotheses),
+    )
+
+
+def _competes(finding: Finding, evidence: RunEvidence, endings: Sequence[Finding]) -> bool:
+    """Whether a finding can be the root or an effect: real, and not recovered."""
+    if finding.role not in {"root", "symptom", "teardown"} or finding.kind != "bug" or finding.recovered:
+        return False
+    return not recovered_elsewhere(finding, evidence, endings)
+
+
+def _outcome_first(ranked: Ranked, ending: Ending, hint: Mode | None) -> list[Finding]:
+    """Roots in order; in a run that failed, a mere warning does not outrank an error, a hint moves its mode up a tie."""
+    roots = list(ranked.roots)
+    if hint is not None and roots:
+        grave = [root for root in roots if LEVELS[root.level] <= LEVELS["error"]] or roots
+        hinted = [root for root in grave if root.mode == hint]
+        if hinted:
+            roots.sort(key=lambda root: root is not hinted[0])
+    return roots
+
+
+def _hypotheses(
+    roots: Sequence[Finding], ranked: Ranked, findings: Sequence[Finding], evidence: RunEvidence, book: Rulebook
+) -> list[Hypothesis]:
+    made: list[Hypothesis] = []
+    for root in roots:
+        choice = choose_cause(root, findings, book)
+        hypothesis = hypothesis_of(root, choice, ranked, evidence, book, first=not made)
+        if all((hypothesis.mode, hypothesis.cause) != (other.mode, other.cause) for other in made):
+            made.append(hypothesis)
+        if len(made) == MOST_HYPOTHESES:
+            break
+    return made
+
+
+def _verdict(hypotheses: Sequence[Hypothesis], ending: Ending, evidence: RunEvidence) -> Verdict:
+    if hypotheses:
+        return "failure"
+    if ending.state in _BAD_STATES or _nonfinite_at_end(evidence):
+        return "inconclusive"
+    if ending.normal or (ending.progressing and evidence.trained):
+        return "healthy"
+    return "inconclusive"
+
+
+def _nonfinite_at_end(evidence: RunEvidence) -> bool:
+    """Whether a reported loss ends non-finite without being a finding (a perplexity that overflows)."""
+    return any(
+        column.values and not math.isfinite(column.values[-1]) for _, column in evidence.columns("loss", "eval-loss")
+    )
+
+
+_BAD_STATES = frozenset({"failed", "cancelled", "timeout", "preempted"})
+
+
+def _summary(
+    verdict: Verdict,
+    hypotheses: Sequence[Hypothesis],
+    ending: Ending,
+    evidence: RunEvidence,
+    findings: Sequence[Finding],
+) -> str:
+    if verdict == "failure":
+        return hypotheses[0].summary
+    if verdict == "healthy":
+        return healthy_summary(ending, evidence, findings)
+    return inconclusive_summary(ending, evidence)
+
+
+def _next_skill(roots: Sequence[Finding], hypotheses: Sequence[Hypothesis], book: Rulebook) -> str | None:
+    if not roots or not hypotheses:
+        return None
+    cause = book.causes.get(hypotheses[0].cause or "")
+    if cause is not None:
+        return cause.next_skill
+    return "data-pipeline-manager" if roots[0].symptom_class == "data-invalid" else None
+
+
+def _checked(outcomes: Sequence[Outcome]) -> Checked:
+    missing: dict[str, int] = {}
+    for outcome in outcomes:
+        if outcome.status == "not_applicable":
+            missing[outcome.reason or ""] = missing.get(outcome.reason or "", 0) + 1
+    return Checked(
+        fired=tuple(outcome.rule for outcome in outcomes if outcome.status == "fired"),
+        error=tuple(f"{outcome.rule}: {outcome.reason}" for outcome in outcomes if outcome.status == "error"),
+        not_applicable=missing,
+        clear=sum(outcome.status == "clear" for outcome in outcomes),
+    )
+
+
+def _coverage(evidence: RunEvidence) -> Coverage:
+    read = list(evidence.all_files())
+    slow = "scanned with the standard library; install hyperscan for speed" if evidence.engine != "hyperscan" else None
+    return Coverage(
+        files=len(read),
+        lines=sum(entry.stats.lines for entry in read),
+        bytes=sum(entry.stats.bytes for entry in read),
+        unreadable=tuple(evidence.unreadable),
+        not_looked_at=tuple(evidence.not_looked_at),
+        note=slow,
+    )
+
+
+def _omitted(ranked: Ranked, hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
+    counts = {
+        "hypotheses": max(0, len(ranked.roots) - len(hypotheses)),
+        "consequences": max(0, len(ranked.explained) - MOST_CONSEQUENCES),
+    }
+    return {key: count for key, count in counts.items() if count}

@@ -1,0 +1,126 @@
+"""From matches and detectors to findings, one outcome a rule."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from experiment_debugger.evidence import FileEvidence, RunEvidence, evidence_of
+from experiment_debugger.models import Evidence, Finding, Outcome, Position
+from experiment_debugger.readers.matches import LogMatch
+from experiment_debugger.rules.base import Rulebook, Signature
+
+QUOTED_PER_FINDING = 3
+_MASK = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?|/[\w./\-]+|'[^']{1,80}'|\b[0-9a-f]{8,}\b")
+
+
+def all_outcomes(evidence: RunEvidence, book: Rulebook) -> list[Outcome]:
+    """What became of every rule on this run."""
+    by_rule: dict[str, list[Finding]] = defaultdict(list)
+    for entry in evidence.all_files():
+        for finding in _signature_findings(entry, book):
+            by_rule[finding.rule].append(finding)
+    errors: dict[str, str] = {}
+    for detector in book.detectors.values():
+        if detector.scope != "run":
+            continue
+        try:
+            for finding in detector.check(evidence, book):
+                by_rule[finding.rule].append(_with_fingerprint(finding))
+        except Exception as problem:  # one broken rule must not take the diagnosis with it
+            errors[detector.info.id] = f"{type(problem).__name__}: {problem}"
+    return [_outcome(rule, by_rule.get(rule, []), errors.get(rule), evidence, book) for rule in book.rule_ids()]
+
+
+def _outcome(
+    rule: str, found: list[Finding], error: str | None, evidence: RunEvidence, book: Rulebook
+) -> Outcome:
+    if error is not None:
+        return Outcome(rule=rule, status="error", reason=error)
+    if found:
+        return Outcome(rule=rule, status="fired", findings=tuple(found))
+    reason = _not_applicable(rule, evidence, book)
+    return Outcome(rule=rule, status="not_applicable" if reason else "clear", reason=reason)
+
+
+def _not_applicable(rule: str, evidence: RunEvidence, book: Rulebook) -> str | None:
+    """Why a rule could not have fired: what it needs is not there."""
+    info = book.info(rule)
+    needs = info.needs if info else ()
+    available = {
+        "log": bool(evidence.files),
+        "scheduler": bool(evidence.files),
+        "kernel": bool(evidence.files),
+        "config": any(entry.artifact.kind in {"config", "job"} for entry in evidence.facts) or bool(evidence.files),
+        "code": any(entry.artifact.kind == "code" for entry in evidence.facts),
+        "series": any(entry.progress.columns for entry in evidence.files),
+        "pair": False,
+    }
+    names = {"log": "log", "series": "metric series", "code": "code", "pair": "second run", "config": "config"}
+    missing = [need for need in needs if not available[need]]
+    return f"no {names.get(missing[0], missing[0] + ' log')}" if missing else None
+
+
+def _signature_findings(entry: FileEvidence, book: Rulebook) -> Iterable[Finding]:
+    grouped: dict[tuple[str, int | None], list[LogMatch]] = defaultdict(list)
+    for match in entry.matches:
+        rank = match.rank if match.rank is not None else entry.artifact.rank
+        grouped[match.rule, rank].append(match)
+    for (rule_id, rank), matches in grouped.items():
+        rule = book.signatures.get(rule_id)
+        if rule is not None:
+            yield _from_matches(entry, rule, rank, matches)
+
+
+def _from_matches(entry: FileEvidence, rule: Signature, rank: int | None, matches: list[LogMatch]) -> Finding:
+    """One finding for all matches of a rule in one file and rank; it stands where the run did not recover."""
+    lasting = [match for match in matches if not entry.recovered_after(match.line, rank)]
+    chosen = lasting or matches
+    first = chosen[0]
+    return Finding(
+        rule=rule.id,
+        mode=rule.mode,
+        kind=rule.kind,
+        symptom_class=rule.symptom_class,
+        role=rule.role,
+        level=rule.level,
+        title=rule.title,
+        position=Position(
+            path=entry.name,
+            line=first.line,
+            step=entry.steps_before(first.line),
+            time=first.time,
+            rank=rank,
+            attempt=entry.artifact.attempt,
+        ),
+        evidence=tuple(evidence_of(entry, match) for match in chosen[:QUOTED_PER_FINDING]),
+        count=entry.counts.get(rule.id, len(matches)),
+        values=first.groups,
+        recovered=not lasting,
+        fingerprint=_fingerprint(rule.id, first.text),
+    )
+
+
+def _with_fingerprint(finding: Finding) -> Finding:
+    quote = finding.evidence[0].quote or finding.title
+    return finding.model_copy(update={"fingerprint": _fingerprint(finding.rule, quote)})
+
+
+def _fingerprint(rule: str, text: str) -> str:
+    """Stable over runs: the rule and the line with numbers, paths and names masked."""
+    template = _MASK.sub("#", text)[:300]
+    return hashlib.sha256(f"{rule}\n{template}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def strongest(evidence: Iterable[Evidence], limit: int) -> tuple[Evidence, ...]:
+    """The first `limit` pieces of evidence, each place once."""
+    seen: set[tuple[str, int | None, str | None]] = set()
+    kept: list[Evidence] = []
+    for item in evidence:
+        place = (item.path, item.line, item.key if item.line is None else None)
+        if place not in seen:
+            seen.add(place)
+            kept.append(item)
+    return tuple(kept[:limit])

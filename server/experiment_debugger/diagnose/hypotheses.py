@@ -1,0 +1,176 @@
+"""One ranked explanation from a root finding: evidence, confidence, contradiction, and what would refute it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiment_debugger.diagnose.causes import CauseChoice
+from experiment_debugger.diagnose.findings import strongest
+from experiment_debugger.diagnose.onset import onset_of, traceback_at
+from experiment_debugger.diagnose.outcome import Ending
+from experiment_debugger.diagnose.ranking import Ranked, comes_before
+from experiment_debugger.evidence import RunEvidence, quote_of
+from experiment_debugger.models import Confidence, Consequence, Determinism, Evidence, Finding, Hypothesis, Mode
+from experiment_debugger.rules.base import Rulebook
+
+MOST_EVIDENCE = 5
+MOST_LINES = 3
+
+
+def hypothesis_of(
+    root: Finding, choice: CauseChoice, ranked: Ranked, evidence: RunEvidence, book: Rulebook, *, first: bool
+) -> Hypothesis:
+    """The hypothesis that this finding is the root of the failure."""
+    info = book.info(root.rule)
+    cause = choice.cause
+    effects_of_root = [effect for effect, reason in ranked.explained if reason is root]
+    same = [other for other in ranked.roots if other is not root and other.rule == root.rule]
+    rivals = [other for other in ranked.roots if other is not root and other.rule != root.rule]
+    mode: Mode = cause.mode if cause else root.mode or "crash"
+    checks = [cause.confirm] if cause else []
+    checks += [text for text in (info.confirm if info else ()) if text not in checks]
+    return Hypothesis(
+        mode=mode,
+        cause=cause.id if cause else None,
+        confidence=_confidence(root, choice, effects_of_root, same, rivals, first=first),
+        summary=_summary(root, choice),
+        onset=onset_of(root, evidence, book),
+        evidence=_evidence(root, choice, effects_of_root, evidence),
+        against=_against(root, choice, rivals),
+        unknown=_unknown(choice, root, evidence),
+        refute_with=checks[0] if checks else None,
+        next_checks=tuple(checks[1 : 1 + MOST_LINES]),
+        rules=tuple(dict.fromkeys([root.rule, *(finding.rule for finding in choice.support)])),
+    )
+
+
+def _summary(root: Finding, choice: CauseChoice) -> str:
+    place = f"{root.position.path}:{root.position.line}"
+    step = f" at step {root.position.step}" if root.position.step is not None else ""
+    seen = f"{root.title[:1].upper()}{root.title[1:]}{step} ({place})."
+    return f"{choice.cause.text.rstrip('.')}. {seen}" if choice.cause else seen
+
+
+def _evidence(
+    root: Finding, choice: CauseChoice, caused: Sequence[Finding], evidence: RunEvidence
+) -> tuple[Evidence, ...]:
+    """The root first, then what speaks for the cause, then where the exception chain ends, then effects."""
+    items = [root.evidence[0]]
+    items += [item for finding in choice.support if finding is not root for item in finding.evidence[:1]]
+    items += _chain(root, evidence)
+    items += root.evidence[1:]
+    items += [finding.evidence[0] for finding in caused]
+    return strongest(items, MOST_EVIDENCE)
+
+
+def _chain(root: Finding, evidence: RunEvidence) -> list[Evidence]:
+    """First and last exception line of the chain that the root's line belongs to, and the user's deepest frame."""
+    block = traceback_at(root, evidence)
+    if block is None:
+        return []
+    found = []
+    while block.wrapped_by is not None:
+        block = block.wrapped_by
+    lines = [(block.root.last, block.root.prefix + block.root.text), (block.last, block.prefix + block.text)]
+    for line, text in lines:
+        found.append(Evidence(path=root.position.path, line=line, quote=quote_of(text)))
+    return found
+
+
+def _confidence(
+    root: Finding,
+    choice: CauseChoice,
+    caused: Sequence[Finding],
+    same: Sequence[Finding],
+    rivals: Sequence[Finding],
+    *,
+    first: bool,
+) -> Confidence:
+    """High needs a specific symptom, something independent that agrees, and nothing against."""
+    grave = [rival for rival in rivals if rival.level in {"fatal", "error"} and rival.role == "root"]
+    unordered = [rival for rival in grave if comes_before(root, rival) is not True]
+    if choice.against or root.role == "symptom" or not first or unordered:
+        return "low" if root.role == "symptom" or not first else "medium"
+    specific = root.rule != "python-exception"
+    agrees = bool(caused or same or root.count > 1 or len(choice.support) > 1)
+    if root.level in {"warning", "info"}:
+        return "medium" if agrees else "low"
+    return "high" if specific and agrees and not grave else "medium"
+
+
+def _against(root: Finding, choice: CauseChoice, rivals: Sequence[Finding]) -> tuple[str, ...]:
+    lines = [f"{finding.title} ({finding.position.path}:{finding.position.line})" for finding in choice.against]
+    lines += [
+        f"not explained by it: {rival.title} ({rival.position.path}:{rival.position.line})"
+        for rival in rivals
+        if rival.level in {"fatal", "error"}
+    ]
+    return tuple(lines[:MOST_LINES])
+
+
+def _unknown(choice: CauseChoice, root: Finding, evidence: RunEvidence) -> tuple[str, ...]:
+    lines = []
+    if choice.cause is None and choice.open:
+        lines += [f"{cause.id}? {cause.confirm}" for cause in choice.open[:MOST_LINES]]
+    elif choice.cause is None:
+        lines.append("why it happened: the artifacts show the failure, not its cause")
+    if root.position.step is None and evidence.trained:
+        lines.append("at which step it began")
+    return tuple(lines)
+
+
+def consequences_of(ranked: Ranked, hypotheses: Sequence[Hypothesis]) -> tuple[Consequence, ...]:
+    """Loud lines and what explains them, one a rule and file."""
+    top = hypotheses[0]
+    name = f"{top.mode}/{top.cause}" if top.cause else top.mode
+    seen: set[tuple[str, str]] = set()
+    made = []
+    for effect, reason in ranked.explained:
+        key = (effect.rule, effect.position.path)
+        if key in seen:
+            continue
+        seen.add(key)
+        by = name if reason.rule in top.rules else reason.rule
+        made.append(
+            Consequence(rule=effect.rule, path=effect.position.path, line=effect.position.line, explained_by=by)
+        )
+    return tuple(made)
+
+
+def determinism_of(root: Finding, findings: Sequence[Finding], evidence: RunEvidence) -> Determinism:
+    """Whether the attempts of the run failed alike: same rule at the same step, or not."""
+    attempts = {artifact.attempt for artifact in evidence.run.artifacts if artifact.kind == "log"}
+    if len(attempts) < 2:
+        return "unknown"
+    steps = {
+        finding.position.attempt: finding.position.step
+        for finding in findings
+        if finding.fingerprint == root.fingerprint or finding.rule == root.rule
+    }
+    if set(steps) != attempts:
+        return "intermittent"
+    return "deterministic" if len(set(steps.values())) == 1 else "intermittent"
+
+
+def healthy_summary(ending: Ending, evidence: RunEvidence, findings: Sequence[Finding]) -> str:
+    """What makes the run healthy, in one or two sentences."""
+    end = f"it says that it ended normally ({_place(ending.said_by)})" if ending.normal else "its log ends in progress"
+    recovered = sum(finding.recovered and finding.role in {"root", "symptom"} for finding in findings)
+    step = f", last step {evidence.last_step}" if evidence.last_step is not None else ""
+    note = f" {recovered} errors on the way were followed by progress." if recovered else ""
+    return f"No failure found: {end}{step}, and its losses are finite.{note}"
+
+
+def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:
+    """What is missing for an answer."""
+    if not evidence.files:
+        return "Inconclusive: no readable log belongs to this run."
+    if all(entry.stats.lines == 0 for entry in evidence.files):
+        return "Inconclusive: the logs of this run are empty."
+    if ending.state in {"failed", "cancelled", "timeout", "preempted"}:
+        return f"Inconclusive: the run ended as {ending.state}, and its artifacts do not show why."
+    return "Inconclusive: no failure that evidence supports, and no normal end either."
+
+
+def _place(finding: Finding | None) -> str:
+    return f"{finding.position.path}:{finding.position.line}" if finding else ""

@@ -1,0 +1,93 @@
+"""When in training a failure began: step, phase and the part of the step."""
+
+from __future__ import annotations
+
+from experiment_debugger.evidence import RunEvidence
+from experiment_debugger.models import Finding, Onset, Phase, Within
+from experiment_debugger.readers.tracebacks import Frame, Traceback
+from experiment_debugger.rules.base import Rulebook
+
+EARLY, LATE = 0.10, 0.90
+"""Shares of the planned steps that bound early-, mid- and late-training (CONTRACT.md)."""
+_FRAMES: tuple[tuple[Within, tuple[str, ...]], ...] = (
+    ("evaluation", ("evaluate", "validate", "validation_step", "evaluation_loop", "_run_validation", "run_evaluation", "eval_epoch", "_run_sanity_check", "val_epoch", "test_step")),
+    ("checkpoint", ("save_checkpoint", "_save_checkpoint", "save_model", "save_pretrained", "load_checkpoint", "load_state_dict", "_load_state_dict")),
+    ("backward", ("backward", "_engine_run_backward", "training_step_backward")),
+    ("optimizer", ("optimizer_step", "_optimizer_step", "clip_grad_norm_", "unscale_")),
+    ("data", ("__next__", "_next_data", "__getitem__", "_process_data", "_worker_loop", "collate_fn", "default_collate", "get_batch")),
+    ("collective", ("all_reduce", "barrier", "broadcast", "all_gather", "reduce_scatter")),
+    ("init", ("init_process_group", "__init__", "setup", "build_model", "from_pretrained")),
+    ("forward", ("forward", "_call_impl", "training_step")),
+)  # fmt: skip
+
+
+def onset_of(finding: Finding, evidence: RunEvidence, book: Rulebook) -> Onset:
+    """The onset of a finding, as far as the artifacts say."""
+    step = _step(finding, evidence)
+    within = _within(finding, evidence, book)
+    return Onset(phase=_phase(finding, step, within, evidence), step=step, within=within)
+
+
+def _step(finding: Finding, evidence: RunEvidence) -> int | None:
+    position = finding.position
+    if position.step is not None:
+        return position.step
+    own = evidence.file(position.path)
+    if own is not None and any(step >= 0 for step in own.progress.steps):
+        return None  # the file reports steps, all of them after this line
+    if position.time is not None:
+        return evidence.step_at_time(position.time)
+    return evidence.last_step if finding.level in {"fatal", "error"} and _is_late(finding, evidence) else None
+
+
+def _is_late(finding: Finding, evidence: RunEvidence) -> bool:
+    """Whether a finding of a file without steps stands near its end, so that the last step is the best estimate."""
+    own = evidence.file(finding.position.path)
+    return own is not None and finding.position.line is not None and finding.position.line >= own.stats.last_line * 0.2
+
+
+def _within(finding: Finding, evidence: RunEvidence, book: Rulebook) -> Within | None:
+    info = book.info(finding.rule)
+    if info is not None and info.within is not None:
+        return info.within
+    block = traceback_at(finding, evidence)
+    return within_frames(block.frames + block.root.frames) if block else None
+
+
+def traceback_at(finding: Finding, evidence: RunEvidence) -> Traceback | None:
+    """The traceback whose exception line (or message) the finding quotes."""
+    own = evidence.file(finding.position.path)
+    line = finding.position.line
+    if own is None or line is None:
+        return None
+    near = [block for block in own.tracebacks if block.first <= line <= block.last + 14]
+    return min(near, key=lambda block: abs(block.last - line), default=None)
+
+
+def within_frames(frames: list[Frame]) -> Within | None:
+    """The part of the step that the deepest telling frame names; evaluation and checkpoint win over what they call."""
+    names = [frame.function.rsplit(".", 1)[-1] for frame in frames]
+    for within, functions in _FRAMES[:2]:
+        if any(name in functions for name in names):
+            return within
+    for name in reversed(names):
+        for within, functions in _FRAMES[2:]:
+            if name in functions:
+                return within
+    return None
+
+
+def _phase(finding: Finding, step: int | None, within: Within | None, evidence: RunEvidence) -> Phase:
+    if within == "evaluation":
+        return "evaluation"
+    if within == "checkpoint" and step:
+        return "checkpoint"
+    if step is None:
+        return "startup" if not evidence.trained or within == "init" else "unknown"
+    if step <= 1:
+        return "step-0"
+    planned = evidence.planned_steps
+    if not planned or planned < step:
+        return "unknown"
+    share = step / planned
+    return "early-training" if share < EARLY else "late-training" if share > LATE else "mid-training"

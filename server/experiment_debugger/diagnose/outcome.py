@@ -1,0 +1,108 @@
+"""How the run ended: what schedulers, wrappers and the log itself say."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiment_debugger.diagnose.ranking import comes_before
+from experiment_debugger.evidence import FileEvidence, RunEvidence
+from experiment_debugger.models import Finding, RunState
+from experiment_debugger.rules.base import Rulebook
+
+_STATES: tuple[tuple[re.Pattern[str], RunState], ...] = (
+    (re.compile(r"time.?out|time.?limit", re.IGNORECASE), "timeout"),
+    (re.compile(r"preempt", re.IGNORECASE), "preempted"),
+    (re.compile(r"cancel", re.IGNORECASE), "cancelled"),
+    (re.compile(r"fail|crash|error|oom|out.of.memory|died|killed|dead", re.IGNORECASE), "failed"),
+    (re.compile(r"complete|success|finished|done", re.IGNORECASE), "completed"),
+    (re.compile(r"running|active|in.progress", re.IGNORECASE), "running"),
+)
+
+
+FRESH_STAMP = 14 * 3600.0
+"""Seconds; stamps carry no time zone, so a stamp of this moment may look up to 14 hours off."""
+FRESH_FILE = 600.0
+"""Seconds since a log without stamps was last written that still mean: it is being written."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the last attempt ended.
+
+    `normal`: the run says that it ended well, or its last report stands at the planned end, and no failure is later.
+    `progressing`: it is still being written, or was declared running, and its last lines are progress.
+    `stops`: the log ends in the middle of training without a word.
+    """
+
+    state: RunState
+    normal: bool
+    progressing: bool
+    stops: bool
+    said_by: Finding | None
+
+
+def state_of(text: str | None) -> RunState | None:
+    """A declared state in the vocabulary of the contract."""
+    return next((state for pattern, state in _STATES if text and pattern.search(text)), None)
+
+
+def ending_of(evidence: RunEvidence, findings: Sequence[Finding], failures: Sequence[Finding], book: Rulebook) -> Ending:
+    """The end of the last attempt."""
+    endings = [finding for finding in findings if finding.role == "ending"]
+    last = endings[-1] if endings else None
+    after = [failure for failure in failures if last is None or comes_before(failure, last) is not True]
+    in_progress = any(_ends_in_progress(entry) for entry in evidence.files)
+    reached = any(entry.progress.reached_plan for entry in evidence.files)
+    normal = not after and (last is not None or (reached and in_progress))
+    alive = in_progress and not failures and not normal and is_alive(evidence)
+    state = "running" if alive else _state(evidence, failures, normal, book)
+    return Ending(state, normal, alive, in_progress and not normal and not alive, last)
+
+
+def is_alive(evidence: RunEvidence) -> bool:
+    """Whether the run is being written now: declared running, its last stamp is fresh, or the file is (without stamps)."""
+    if state_of(evidence.run.declared.state) == "running":
+        return True
+    now = time.time()
+    stamps = [entry.last_time for entry in evidence.files if entry.last_time is not None]
+    if stamps:
+        return abs(now - max(stamps)) < FRESH_STAMP
+    return any(now - entry.artifact.mtime < FRESH_FILE for entry in evidence.files)
+
+
+def _state(evidence: RunEvidence, failures: Sequence[Finding], normal: bool, book: Rulebook) -> RunState:
+    for failure in reversed(failures):
+        info = book.info(failure.rule)
+        if info is not None and info.run_state is not None:
+            return info.run_state
+    if failures and any(failure.level in {"fatal", "error"} for failure in failures):
+        return "failed"
+    declared = state_of(evidence.run.declared.state)
+    if normal:
+        return "completed"
+    return declared or "unknown"
+
+
+def _ends_in_progress(entry: FileEvidence) -> bool:
+    """Whether the last lines of the file are training or evaluation reports."""
+    lines = entry.progress.lines
+    return bool(lines) and entry.stats.last_line - lines[-1] <= 3
+
+
+def recovered_elsewhere(finding: Finding, evidence: RunEvidence, endings: Sequence[Finding]) -> bool:
+    """Whether an error in a file without progress was followed by progress or a normal end in another file."""
+    own = evidence.file(finding.position.path)
+    if own is None or own.progress.lines or finding.position.attempt != _last_attempt(evidence):
+        return False
+    when = finding.position.time
+    if when is not None:
+        later = [stamp for entry in evidence.files for stamp in entry.times() if stamp > when + 1]
+        return len(later) >= 2
+    return finding.level not in {"fatal"} and any(ending.position.path != own.name for ending in endings)
+
+
+def _last_attempt(evidence: RunEvidence) -> int:
+    return max((artifact.attempt for artifact in evidence.run.artifacts), default=0)

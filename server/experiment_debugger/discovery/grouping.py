@@ -1,0 +1,217 @@
+"""Which runs there are: log-like files grouped by the run that their place and name carry.
+
+runs/egnn-qm-a3/stdout.log, configs/egnn-qm-a3.yaml      one run, egnn-qm-a3
+slurm-42.out, slurm-42.err, slurm-42-1.out               one run, 42, tried twice
+lightning_logs/version_6/, logs/vae_sensors_version_6.log  one run, version_6
+outputs/2025-09-10/01-00-36/                             one run, named by date and time
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from experiment_debugger.discovery.inventory import Entry, Inventory
+from experiment_debugger.discovery.names import (
+    ATTEMPT_WORDS,
+    NUMBERED_PARTS,
+    RUN_WORDS,
+    is_artifact_folder,
+    label,
+    normal,
+    stem,
+    tokens,
+)
+
+CONSTITUTING = frozenset({"log", "metrics", "tensorboard", "wandb"})
+Key = tuple[str, ...]
+_RUN_FOLDER = re.compile(r"^(?:run|exp|experiment|job|slurm|expt)-?\d+$|^(?:offline-)?run-\d{8}-\d{6}-")
+_DATE = re.compile(r"^\d{4}-\d\d-\d\d$|^\d{8}$")
+_TIME = re.compile(r"^\d\d-\d\d-\d\d$|^\d{6}$")
+_ALIAS = re.compile(r"(?i)^(?:(?:slurm|job|pbs|sge|lsf)[-_.]?)?\d{4,}(?:_\d+)?$|^(?:offline-)?run-\d{8}_\d{6}-")
+_WANDB = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-(.+)$")
+
+
+@dataclass(slots=True)
+class Group:
+    """One run as the tree shows it. `depth` is the number of path parts that name it, 0 when nothing names it."""
+
+    key: Key
+    display: str
+    entries: list[Entry] = field(default_factory=list)
+    units: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    @property
+    def newest(self) -> float:
+        """Last change of its log-like files, seconds since the epoch."""
+        return max((entry.mtime for entry in self.entries if entry.kind in CONSTITUTING), default=0.0)
+
+    @property
+    def is_alias(self) -> bool:
+        """Whether only a scheduler's number or a W&B id names it: then a named run may be the same run."""
+        return bool(self.units) and all(_ALIAS.match(unit[-1]) for unit in self.units if unit)
+
+    @property
+    def place(self) -> str:
+        """The folder or file that names it."""
+        unit = min(self.units, key=lambda parts: (len(parts), parts), default=())
+        return "/".join(unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The part of a path that names the run of a file."""
+
+    parts: tuple[str, ...]
+    key: Key
+    display: str
+
+
+def group_runs(inventory: Inventory) -> list[Group]:
+    """The runs of the tree.
+
+    Files that no run's name owns (configs, code, docs, nameless logs) are in no group, except that nameless logs are
+    the one run of a tree without any named run.
+    """
+    nested = _nested_folders(inventory)
+    groups: dict[Key, Group] = {}
+    loose: list[tuple[Entry, Unit]] = []
+    for entry in inventory.entries:
+        unit = unit_of(entry, nested)
+        if unit is None or not unit.key:
+            continue
+        if entry.kind in CONSTITUTING and entry.in_area | (len(entry.parts) == 1):
+            _join(groups, entry, unit)
+        else:
+            loose.append((entry, unit))
+    for entry, unit in loose:
+        if unit.key in groups and entry.in_area:
+            _join(groups, entry, unit)
+    _merge_versions(groups)
+    _merge_attempts(groups)
+    return list(groups.values()) or _nameless(inventory)
+
+
+def _join(groups: dict[Key, Group], entry: Entry, unit: Unit) -> None:
+    group = groups.setdefault(unit.key, Group(unit.key, unit.display))
+    group.entries.append(entry)
+    group.units[unit.parts] = group.units.get(unit.parts, 0) + 1
+
+
+def _nameless(inventory: Inventory) -> list[Group]:
+    """Logs without a run's name are one run, named after the folder that was looked at."""
+    logs = [entry for entry in inventory.entries if entry.kind in CONSTITUTING and not entry.in_data]
+    if not logs:
+        return []
+    return [Group((), inventory.base.name or "run", logs, {(): len(logs)})]
+
+
+def unit_of(entry: Entry, nested: frozenset[tuple[str, ...]] = frozenset()) -> Unit | None:
+    """The folder or file stem that names the run of this entry, or None outside of places where runs stand."""
+    folders = entry.parts[:-1]
+    if not entry.in_area and folders:
+        return None
+    for index, folder in enumerate(folders):
+        upto = folders[: index + 1]
+        if is_artifact_folder(folder) or upto in nested:
+            continue
+        if _DATE.match(normal(folder)) and index + 1 < len(folders) and _TIME.match(normal(folders[index + 1])):
+            name = f"{folder}/{folders[index + 1]}"
+            return Unit(folders[: index + 2], tokens(name.replace("/", "-")), name)
+        if folder.startswith(".") or normal(folder).split("-")[0] in NUMBERED_PARTS:
+            break
+        return _folder_unit(folder, upto)
+    own = stem(entry.name)
+    return Unit((*folders, own), label(own), _display(own, label(own)))
+
+
+def _folder_unit(folder: str, parts: tuple[str, ...]) -> Unit:
+    wandb = _WANDB.match(folder)
+    if wandb:
+        return Unit(parts, (normal(wandb[1]),), folder)
+    key = label(folder) or tokens(folder)
+    first = normal(folder).split("-")[0]
+    if is_artifact_folder(first) and first not in RUN_WORDS - {"logs", "log"}:
+        return Unit(parts, key, re.split(r"[-_]", folder, maxsplit=1)[-1])
+    return Unit(parts, key, _display(folder, key))
+
+
+def _display(own: str, key: Key) -> str:
+    """How a run named by a file is shown: the number alone for job output, else the stem without its role words."""
+    if len(key) == 1 and key[0].isdigit() and normal(own).startswith(("slurm", "job")):
+        return key[0]
+    shorter = re.sub(r"[._-][^._-]*$", "", own)
+    while shorter != own and label(shorter) == key:
+        own, shorter = shorter, re.sub(r"[._-][^._-]*$", "", shorter)
+    return own
+
+
+def _nested_folders(inventory: Inventory) -> frozenset[tuple[str, ...]]:
+    """Folders below the containers that only collect runs (`experiments/projectA/run-1`, `run-2`)."""
+    direct: set[tuple[str, ...]] = set()
+    children: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for entry in inventory.entries:
+        if entry.kind in CONSTITUTING and entry.in_area:
+            folders = entry.parts[:-1]
+            direct.add(folders)
+            for index in range(1, len(folders)):
+                children[folders[:index]].add(folders[index])
+    return frozenset(
+        parent
+        for parent, names in children.items()
+        if parent not in direct and not is_artifact_folder(parent[-1])
+        if any(_RUN_FOLDER.match(normal(name)) for name in names)
+    )
+
+
+def _merge_versions(groups: dict[Key, Group]) -> None:
+    """`lightning_logs/version_6` and `logs/vae_sensors_version_6.log` are one run, where only one name fits."""
+    for key in [key for key in groups if len(key) == 1 and key[0].isdigit()]:
+        longer = [other for other in groups if other != key and _carries_number(other, key[0])]
+        if len(longer) == 1:
+            _absorb(groups, longer[0], key)
+
+
+def _carries_number(key: Key, number: str) -> bool:
+    pairs = pairwise(key)
+    return key[-1] == number and any(word in RUN_WORDS and after == number for word, after in pairs)
+
+
+def _merge_attempts(groups: dict[Key, Group]) -> None:
+    """`42-1`, `42-retry` and `42-resume-2` are attempts of `42`, where a run `42` exists."""
+    for key in sorted(groups, key=len, reverse=True):
+        for cut in range(len(key) - 1, 0, -1):
+            base, rest = key[:cut], key[cut:]
+            if base in groups and re.search(r"\d$", base[-1]) and is_attempt_suffix(rest):
+                _absorb(groups, base, key)
+                break
+
+
+def is_attempt_suffix(words: Key) -> bool:
+    """Whether these tokens behind a run's id only number its tries."""
+    return bool(words) and all(word in ATTEMPT_WORDS or re.fullmatch(r"(?:r|try)?\d{1,2}", word) for word in words)
+
+
+def _absorb(groups: dict[Key, Group], into: Key, key: Key) -> None:
+    other = groups.pop(key)
+    groups[into].entries.extend(other.entries)
+    for unit, count in other.units.items():
+        groups[into].units[unit] = groups[into].units.get(unit, 0) + count
+
+
+def owners(entry: Entry, groups: list[Group]) -> list[Group]:
+    """Groups that a config, job or status file belongs to by its name.
+
+    All its tokens are the run's (or the reverse), at least one of them with a digit; the longest match wins.
+    """
+    words = set(label(stem(entry.name)) or tokens(stem(entry.name)))
+    scored = []
+    for group in groups:
+        common = words & set(group.key)
+        numbered = any(re.search(r"\d", word) for word in common)
+        if common and (words == set(group.key) or (numbered and common in (words, set(group.key)))):
+            scored.append((len(common), group))
+    best = max((score for score, _ in scored), default=0)
+    return [group for score, group in scored if score == best]

@@ -1,0 +1,189 @@
+"""Where people and the sibling skills write down runs: run registries, handoff rows, status notes.
+
+    .agent/run-status/runs.yaml        runs: {"42": {backend: slurm, log: logs/a.log, job_id: 9123}}
+    docs/ops/runs/42-status.md         - State: failed
+    memory/handoff-board.md            | HND-012 | ready | ... | docs/ops/runs/42-status.md | ...
+
+A broken file among them never stops the search: it becomes a note.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from experiment_debugger.discovery.names import RunId, words
+from experiment_debugger.discovery.text_ends import MAX_YAML_BYTES
+from experiment_debugger.project import Project
+
+REGISTRIES = (
+    ".agent/run-status/runs.yaml", ".agent/run-status/runs.yml", ".agent/run-status/runs.json", "runs.json",
+    "docs/ops/runs.yaml", "docs/ops/runs.yml", "docs/ops/runs.json",
+)  # fmt: skip
+STATUS_FOLDERS = ("docs/ops/runs", "docs/runs")
+HANDOFF_BOARD = "memory/handoff-board.md"
+_ID_KEYS = ("id", "run_id", "run", "name")
+_PATH_KEYS = words(
+    "log logs log_path log_file log_dir stdout stderr output error status_artifact status config config_path "
+    "output_dir run_dir metrics artifacts job job_file checkpoint_dir tensorboard wandb_dir"
+)
+_PATH = re.compile(r"(?<![\w/.~-])(?:~?/|\./)?[\w.@=+-]+(?:/[\w.@=+-]+)*/?")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one place says about a run; `at` is name:line, `fields` the plain values, `paths` what it points to."""
+
+    id: str
+    at: str
+    paths: tuple[str, ...] = ()
+    fields: dict[str, str] = field(default_factory=dict)
+    progress_patterns: tuple[str, ...] = ()
+
+
+def registry_entries(project: Project, notes: list[str]) -> list[Record]:
+    """All entries of the run registries; files that cannot be parsed are named in `notes`."""
+    found: list[Record] = []
+    for name in REGISTRIES:
+        text = _read(project, name, notes)
+        if text is None:
+            continue
+        data = _parse(text, name, notes)
+        for run, values in _records(data):
+            found.append(_entry(run, values, name, text))
+    return found
+
+
+def find_entry(entries: list[Record], run: RunId) -> Record | None:
+    """The entry of exactly this id; leading zeros do not matter when only one entry fits."""
+    exact = [entry for entry in entries if entry.id.lower() == run.text.lower()]
+    loose = [entry for entry in entries if run.is_number and entry.id.isdigit() and int(entry.id) == int(run.text)]
+    return exact[0] if exact else loose[0] if len({entry.id for entry in loose}) == 1 else None
+
+
+def _records(data: object) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(data, dict) and isinstance(data.get("runs"), dict | list):
+        data = data["runs"]
+    if isinstance(data, dict):
+        for run, values in data.items():
+            if isinstance(values, dict):
+                yield str(run), values
+            elif isinstance(values, str):
+                yield str(run), {"log": values}
+    elif isinstance(data, list):
+        for values in data:
+            run = (
+                next((values[key] for key in _ID_KEYS if values.get(key) is not None), None)
+                if isinstance(values, dict)
+                else None
+            )
+            if run is not None:
+                yield str(run), values
+
+
+def _entry(run: str, values: dict[str, Any], name: str, text: str) -> Record:
+    paths = [str(one) for key in values if key in _PATH_KEYS for one in _as_list(values[key])]
+    fields = {str(key): str(one) for key, one in values.items() if isinstance(one, str | int | float)}
+    patterns = values.get("progress_patterns")
+    patterns = list(patterns.values()) if isinstance(patterns, dict) else _as_list(patterns)
+    place = re.search(rf"(?<![\w.-]){re.escape(run)}(?![\w.-])", text)
+    line = text.count("\n", 0, place.start()) + 1 if place else 1
+    return Record(run, f"{name}:{line}", tuple(paths), fields, tuple(str(one) for one in patterns))
+
+
+def _as_list(value: object) -> list[Any]:
+    if isinstance(value, list):
+        return [one for one in value if isinstance(one, str)]
+    if isinstance(value, dict):
+        return [one for one in value.values() if isinstance(one, str)]
+    return [value] if isinstance(value, str) else []
+
+
+def status_note(project: Project, run: str, notes: list[str]) -> Record | None:
+    """`docs/ops/runs/<run>-status.md`: its `- Key: value` lines and the paths that it points to."""
+    if "/" in run:
+        return None
+    for folder in STATUS_FOLDERS:
+        name = f"{folder}/{run}-status.md"
+        text = _read(project, name, notes)
+        if text is not None:
+            return read_status(text, name, run)
+    return None
+
+
+def read_status(text: str, name: str, run: str) -> Record:
+    """The fields of a status note in lower case; `state_line` is the line of `- State:`."""
+    fields: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        match = re.match(r"\s*[-*] \**([A-Z][A-Za-z ]{1,30}?)\**:\**\s*(.*)$", line)
+        if match:
+            key = match[1].strip().lower()
+            fields.setdefault(key, match[2].strip().strip("`*"))
+            if key == "state":
+                fields.setdefault("state_line", str(number))
+    return Record(run, f"{name}:1", tuple(paths_in(text)), fields)
+
+
+def handoff_row(project: Project, run: str, notes: list[str]) -> Record | None:
+    """The row of a handoff id such as `HND-012`: the run it is about (if it says so) and the paths that it names."""
+    if not re.fullmatch(r"(?i)HND-\d+", run):
+        return None
+    text = _read(project, HANDOFF_BOARD, notes)
+    for number, line in enumerate((text or "").split("\n"), 1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if cells[0].upper() == run.upper():
+            about = re.search(r"(?i)docs/ops/runs/([^/|`\s]+?)-(?:status|debug)\.md", line) or re.search(
+                r"(?i)\brun[ _:=#-]+(?:id[ :=]+)?`?([\w.-]*\d[\w.-]*)", line
+            )
+            fields = {"run": about[1]} if about else {}
+            return Record(run.upper(), f"{HANDOFF_BOARD}:{number}", tuple(paths_in(line)), fields)
+    return None
+
+
+def paths_in(text: str) -> list[str]:
+    """Words of a text that look like paths: they have a folder, or an extension."""
+    found = dict.fromkeys(match[0].rstrip(".") for match in _PATH.finditer(text[:200_000]))
+    return [word for word in found if "/" in word.strip("/") or re.search(r"\.[a-z]\w{0,5}$", word)]
+
+
+def _parse(text: str, name: str, notes: list[str]) -> object:
+    if name.endswith(".json"):
+        try:
+            return json.loads(text)
+        except ValueError as problem:
+            notes.append(f"{name} (broken JSON: {problem})")
+            return None
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f":{mark.line + 1}" if mark else ""
+        notes.append(f"{name}{where} (broken YAML: {getattr(problem, 'problem', None) or type(problem).__name__})")
+        return None
+
+
+def _read(project: Project, name: str, notes: list[str]) -> str | None:
+    path = project.root / name
+    if not path.is_file():
+        return None
+    if not project.may_read(path):
+        notes.append(f"{name} (a symlink that leaves the project)")
+        return None
+    return _text(path, name, notes)
+
+
+def _text(path: Path, name: str, notes: list[str]) -> str | None:
+    try:
+        if path.stat().st_size > MAX_YAML_BYTES:
+            notes.append(f"{name} (more than {MAX_YAML_BYTES} bytes)")
+            return None
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as problem:
+        notes.append(f"{name} ({(problem.strerror or 'cannot be read').lower()})")
+        return None

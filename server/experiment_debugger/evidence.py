@@ -1,0 +1,237 @@
+"""Everything that was read of one run: the only thing that rules look at."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import IO
+
+from experiment_debugger.errors import UnreadableArtifact
+from experiment_debugger.models import Evidence
+from experiment_debugger.project import Project
+from experiment_debugger.readers.files import SNIFF_BYTES, is_text, open_artifact, sniff
+from experiment_debugger.readers.facts import Fact, FactReader
+from experiment_debugger.readers.lines import Scan, ScanStats
+from experiment_debugger.readers.matches import LogMatch, MatchReader
+from experiment_debugger.readers.progress import Column, ProgressReader
+from experiment_debugger.readers.timestamps import Clock, find_year
+from experiment_debugger.readers.tracebacks import Traceback, TracebackReader
+from experiment_debugger.redaction import redact
+from experiment_debugger.run import Artifact, ArtifactKind, Attempt, Run
+
+TEXT_KINDS: tuple[ArtifactKind, ...] = ("log", "scheduler", "kernel", "dump", "notebook")
+FACT_KINDS: tuple[ArtifactKind, ...] = ("config", "job", "status", "environment", "code", "gpu-log")
+LARGEST_FACT_FILE = 4 << 20  # bytes; configs, job files and code beyond that are data
+QUOTE_LENGTH = 300
+RECOVERED_AFTER = 2  # training reports of the same rank behind an error that prove the run went on
+
+
+@dataclass(slots=True)
+class FileEvidence:
+    """What one pass over one artifact has found."""
+
+    artifact: Artifact
+    stats: ScanStats
+    matches: list[LogMatch]
+    counts: dict[str, int]
+    tracebacks: list[Traceback] = field(default_factory=list)
+    progress: ProgressReader = field(default_factory=ProgressReader)
+    last_time: float | None = None
+    facts: list[Fact] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The path as users see it."""
+        return self.artifact.name
+
+    def steps_before(self, line: int) -> int | None:
+        """The last known step reported at or before this line."""
+        steps = self.progress.steps
+        at = bisect_right(self.progress.lines, line) - 1
+        while at >= 0 and steps[at] < 0:
+            at -= 1
+        return steps[at] if at >= 0 else None
+
+    def training_after(self, line: int, rank: int | None = None) -> int:
+        """How many training reports of this rank (any rank where unknown) stand after this line."""
+        progress = self.progress
+        first = bisect_right(progress.lines, line)
+        return sum(
+            not progress.evaluation[i] and (rank is None or progress.ranks[i] in {-1, rank})
+            for i in range(first, len(progress.lines))
+        )
+
+    def recovered_after(self, line: int, rank: int | None = None) -> bool:
+        """Whether the same rank went on training behind this line: the error was recovered."""
+        return self.training_after(line, rank) >= RECOVERED_AFTER
+
+    def times(self) -> list[float]:
+        """Known times of progress reports, in order of lines."""
+        return [time for time in self.progress.times if not math.isnan(time)]
+
+
+@dataclass
+class RunEvidence:
+    """All files of a run, read once, and what could not be read."""
+
+    run: Run
+    files: list[FileEvidence]
+    facts: list[FileEvidence]
+    engine: str
+    unreadable: list[str] = field(default_factory=list)
+    not_looked_at: list[str] = field(default_factory=list)
+
+    def all_files(self) -> Iterator[FileEvidence]:
+        """Logs first, then configs, job files, code and the like."""
+        yield from self.files
+        yield from self.facts
+
+    def file(self, name: str) -> FileEvidence | None:
+        """The evidence of one artifact by its shown name."""
+        return next((entry for entry in self.all_files() if entry.name == name), None)
+
+    def columns(self, *roles: str) -> Iterator[tuple[FileEvidence, Column]]:
+        """All metric columns of these roles."""
+        for entry in self.files:
+            for column in entry.progress.columns.values():
+                if column.role in roles:
+                    yield entry, column
+
+    @property
+    def planned_steps(self) -> int | None:
+        """The number of optimizer steps that the run was going to make, where some log says so."""
+        return max((entry.progress.total_steps or 0 for entry in self.files), default=0) or None
+
+    @property
+    def last_step(self) -> int | None:
+        """The largest step reported anywhere."""
+        return max((step for entry in self.files for step in entry.progress.steps), default=-1) if self.trained else None
+
+    @cached_property
+    def _timeline(self) -> list[tuple[float, int]]:
+        points = [
+            (time, step)
+            for entry in self.files
+            for time, step in zip(entry.progress.times, entry.progress.steps, strict=True)
+            if step >= 0 and not math.isnan(time)
+        ]
+        return sorted(points)
+
+    def step_at_time(self, time: float) -> int | None:
+        """The last step that any log reported up to this time."""
+        at = bisect_right(self._timeline, (time, 1 << 62)) - 1
+        return self._timeline[at][1] if at >= 0 else None
+
+    @property
+    def trained(self) -> bool:
+        """Whether any training progress was reported."""
+        return any(not flag for entry in self.files for flag in entry.progress.evaluation)
+
+
+def collect(run: Run, literals: tuple[bytes, ...], new_matcher: Callable[[], MatchReader]) -> RunEvidence:
+    """Read every text artifact of the run once, completely, with the matcher that is passed in."""
+    scan = Scan([literals, TracebackReader.literals, ProgressReader.literals, FactReader.literals])
+    facts_scan = Scan([literals, FactReader.literals])
+    evidence = RunEvidence(run, [], [], scan.index.engine)
+    year = None
+    for artifact in run.artifacts:
+        if artifact.kind in TEXT_KINDS:
+            year = year or _year(artifact)
+    for artifact in run.artifacts:
+        try:
+            if artifact.kind in TEXT_KINDS:
+                _require_text(artifact)
+                evidence.files.append(_read_log(artifact, scan, new_matcher(), Clock(year)))
+            elif artifact.kind in FACT_KINDS and artifact.size <= LARGEST_FACT_FILE:
+                evidence.facts.append(_read_facts(artifact, facts_scan, new_matcher(), Clock(year)))
+            elif artifact.kind != "other":
+                evidence.not_looked_at.append(artifact.name)
+        except UnreadableArtifact as problem:
+            evidence.unreadable.append(f"{artifact.name}: {str(problem).split(': ', 1)[-1]}")
+    for entry in evidence.all_files():
+        if entry.stats.problem:
+            evidence.unreadable.append(f"{entry.name}: {entry.stats.problem} after line {entry.stats.lines}")
+    return evidence
+
+
+def _read_log(artifact: Artifact, scan: Scan, matcher: MatchReader, clock: Clock) -> FileEvidence:
+    with open_artifact(artifact.path) as stream:
+        return _read_stream(artifact, stream, scan, matcher, clock)
+
+
+def _read_stream(
+    artifact: Artifact, stream: IO[bytes], scan: Scan, matcher: MatchReader, clock: Clock
+) -> FileEvidence:
+    tracebacks, progress, facts = TracebackReader(), ProgressReader(), FactReader()
+    stats = scan.run_stream(stream, [matcher, tracebacks, progress, facts], clock)
+    last_time = clock.last
+    for text in stats.tail:
+        last_time = clock.read(text) or last_time
+    return FileEvidence(
+        artifact, stats, matcher.matches, matcher.counts, tracebacks.blocks, progress, last_time, facts.facts
+    )
+
+
+def _read_facts(artifact: Artifact, scan: Scan, matcher: MatchReader, clock: Clock) -> FileEvidence:
+    facts = FactReader()
+    stats = scan.run(artifact.path, [matcher, facts], clock)
+    return FileEvidence(artifact, stats, matcher.matches, matcher.counts, facts=facts.facts)
+
+
+def _year(artifact: Artifact) -> int | None:
+    try:
+        return find_year(sniff(artifact.path))
+    except (UnreadableArtifact, OSError, EOFError):
+        return None
+
+
+def _require_text(artifact: Artifact) -> None:
+    try:
+        head = sniff(artifact.path)
+    except (OSError, EOFError) as problem:
+        raise UnreadableArtifact(f"{artifact.name}: {problem}") from None
+    if not is_text(head):
+        raise UnreadableArtifact(f"{artifact.name}: expected a text log, found binary data")
+
+
+def collect_text(text: str, literals: tuple[bytes, ...], new_matcher: Callable[[], MatchReader]) -> RunEvidence:
+    """Evidence of pasted text; its path is `-`."""
+    raw = text.encode("utf-8", "replace")
+    artifact = Artifact(Path("-"), "-", "log", len(raw), 0.0, "pasted")
+    scan = Scan([literals, TracebackReader.literals, ProgressReader.literals, FactReader.literals])
+    entry = _read_stream(artifact, io.BytesIO(raw), scan, new_matcher(), Clock(find_year(raw[:SNIFF_BYTES])))
+    project = Project(root=Path.cwd())
+    run = Run("-", "pasted text", project, (artifact,), (Attempt(0, "-", ("-",)),))
+    return RunEvidence(run, [entry], [], scan.index.engine)
+
+
+_UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff]")
+
+
+def quote_of(text: str, span: tuple[int, int] | None = None) -> str:
+    """At most QUOTE_LENGTH characters of a line around the match, without secrets, control and invisible characters."""
+    return redact(_UNREADABLE.sub("", _cut(text.rstrip("\r\n"), span)))
+
+
+def _cut(text: str, span: tuple[int, int] | None) -> str:
+    if len(text) <= QUOTE_LENGTH:
+        return text.strip()
+    start, end = span or (0, 0)
+    middle = (start + min(end, start + QUOTE_LENGTH)) // 2
+    low = max(0, min(middle - QUOTE_LENGTH // 2, len(text) - QUOTE_LENGTH))
+    high = min(len(text), low + QUOTE_LENGTH)
+    return ("…" if low else "") + text[low:high].strip() + ("…" if high < len(text) else "")
+
+
+def evidence_of(entry: FileEvidence, match: LogMatch) -> Evidence:
+    """The quoted line of a match."""
+    return Evidence(
+        path=entry.name, line=match.line, step=entry.steps_before(match.line), quote=quote_of(match.text, match.span)
+    )
+

@@ -1,0 +1,77 @@
+"""Config files as dotted keys, and the settings that people ask about first.
+
+    optimizer: {lr: 0.02}   ->   {"optimizer.lr": 0.02}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from experiment_debugger.errors import UnreadableArtifact
+
+LARGEST_CONFIG = 1 << 20  # bytes
+DEEPEST = 12
+MOST_ALIASES = 200  # YAML aliases; more is an anchor bomb, not a config
+KEY_SETTINGS = re.compile(
+    r"(?:^|[._-])(?:lr|learning_rate|batch_size|micro_batch_size\w*|global_batch_size|train_batch_size|per_device_\w*batch_size"
+    r"|gradient_accumulation(?:_steps)?|accumulate_grad_batches|max_steps|num_train_epochs|max_epochs|epochs|num_epochs|warmup(?:_steps|_ratio)?"
+    r"|precision|fp16|bf16|amp|seed|num_workers|dataloader_num_workers|optimizer|weight_decay|max_grad_norm|gradient_clip_val|clip_grad\w*"
+    r"|model(?:_name(?:_or_path)?)?|arch|dataset|data(?:_dir|_path|_root)?|max_seq_len(?:gth)?|seq_len(?:gth)?|num_classes|resume(?:_from\w*)?|stage"
+    r"|deepspeed|devices|nodes|num_nodes|strategy)$",
+    re.IGNORECASE,
+)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Dotted keys of a YAML or JSON file; raises `UnreadableArtifact` with one line when it is broken or too large."""
+    try:
+        if path.stat().st_size > LARGEST_CONFIG:
+            raise UnreadableArtifact(f"{path.name}: expected a config below 1 MB, found more; it was not read")
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as problem:
+        raise UnreadableArtifact(f"{path.name}: {problem.strerror or problem}") from None
+    return dict(_dotted(_parse(path, text)))
+
+
+def _parse(path: Path, text: str) -> Any:
+    try:
+        if path.suffix == ".json":
+            return json.loads(text)
+        return _parse_yaml(text)
+    except (ValueError, RecursionError) as problem:
+        raise UnreadableArtifact(f"{path.name}: expected {path.suffix.lstrip('.')}, found: {str(problem)[:160]}") from None
+
+
+def _parse_yaml(text: str) -> Any:
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    if len(re.findall(r"(?m)(?:^|[\s\[,{])\*\w", text)) > MOST_ALIASES:
+        raise ValueError("too many YAML aliases")
+    try:
+        return yaml.load(text, Loader=loader)  # noqa: S506 (a SafeLoader, in C where there is one)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise ValueError(f"{where}{getattr(problem, 'problem', problem)}") from None
+
+
+def _dotted(value: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and depth < DEEPEST:
+        for key, child in value.items():
+            yield from _dotted(child, f"{prefix}.{key}" if prefix else str(key), depth + 1)
+    elif prefix:
+        yield prefix, value
+
+
+def key_settings(config: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a config that explain most failures: optimisation, precision, data, scale."""
+    return {key: value for key, value in config.items() if KEY_SETTINGS.search(key) and _is_short(value)}
+
+
+def _is_short(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) <= 120)

@@ -1,0 +1,181 @@
+r"""Where a progress report says it is, and which numbers it carries, in the dialects of the frameworks.
+
+    {'loss': 0.659, 'grad_norm': 1.2, 'learning_rate': 2.7e-05, 'epoch': 0.33}              HF Trainer
+      2%|▎   | 150/5400 [00:30<17:51,  4.90it/s]                                            tqdm
+    Epoch 41:  23%|██▍  | 75/313 [00:04<00:15, 15.31it/s, v_num=6, train/kl=3.87e+16]       Lightning
+     3/790 [....] - ETA: 04:03 - loss: nan - accuracy: 0.0000e+00                           Keras
+     iteration    20700/   95000 | ... | lm loss: 2.1E+00 | loss scale: 1.0 | grad norm: 1  Megatron
+    epoch 001:     50 / 1676 loss=10.2, nll_loss=9.1, num_updates=50, gnorm=2607.66         fairseq
+    Epoch(train)  [20][250/380]  lr: 2.5e-04  time: 0.25  data_time: 0.01  loss: 0.72       mmengine
+    Train Epoch: 27 [ 1664000/10019840 (16%)] Loss: nan (nan) LR: 0.000028                  open_clip: samples, not steps
+         1/39     4.21G   0.08515    0.0391   0.02287        46       640                   ultralytics
+    step    50/5000 loss 5.77 lr 9.9e-04                                                    plain loops
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN]a[nN]|[iI]nf(?:inity)?|NAN|INF)"
+_PAIR = re.compile(
+    r"(?P<key>[A-Za-z_][\w./@%()\-]*(?: (?:loss|norm|rate|scale))?)['\"]?\s*(?:[:=]\s*|\s+)(?:tensor\()?\[?['\"]?(?P<value>"
+    + NUMBER
+    + r")(?![\w/]|\.\d|:\d)"
+)
+_COUNTED = re.compile(
+    r"(?:global[_ ]?step|num_updates|\bsteps?|\biter(?:ation)?s?(?:\(\w+\))?|\bit|\bupdates?|\bbatch)"
+    r"['\"]?[ :='\"#\[]*(?P<step>\d[\d,]*)(?:\s*(?:/|of)\s*(?P<total>\d[\d,]*))?(?![\w.]|\s*it/s)",
+    re.IGNORECASE,
+)
+_GLOBAL = re.compile(r"(?:global[_ ]?step|num_updates)['\"]?[ :='\"]*(?P<step>\d+)", re.IGNORECASE)
+_BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+) \[(?:\d+:\d\d|[.=>\-]{5})")
+_SAMPLES = re.compile(r"\[\s*\d+/\d+ \(\d+(?:\.\d+)?%\)\]")
+_WITHIN_EPOCH = re.compile(
+    r"""(?xi)
+    \[\s*(?:epoch\s*)?(?P<epoch1>\d+)(?:/(?P<epochs1>\d+))?\]\s*\[\s*(?:batch\ |iter\ )?(?P<at1>\d+)/(?P<size1>\d+)\]
+  | (?:epoch|\bep?)[:\ =]*\[?(?P<epoch2>\d+)(?:/(?P<epochs2>\d+))?\]?[:,]?\s+
+    (?:\[\s*|train[\ ,]+|iter\w*[\ :]*|it[\ :]+|batch[\ :]*|step[\ :]*)*(?P<at2>\d+)\s*/\s*(?P<size2>\d+)
+    """
+)
+_EPOCH = re.compile(
+    r"(?:\bepochs?|\bep)['\"]?[ :='\"\[(]*(?:train\)\s*\[)?\s*(?P<epoch>\d+(?:\.\d+)?)(?:\s*/\s*(?P<epochs>\d+))?", re.IGNORECASE
+)
+_ETA = re.compile(r"\beta[:=]? ?(?:(?P<d>\d+) days?, )?(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d)", re.IGNORECASE)
+_ULTRALYTICS = re.compile(r"^\s*(?P<epoch>\d+)/(?P<epochs>\d+)\s+[\d.]+G\s+(?P<numbers>[\d.naif\s]+?)\s+\d+\s+\d+:")
+
+ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("loss-scale", re.compile(r"loss[_ ]?scale|scaler|^scale$", re.IGNORECASE)),
+    (
+        "eval-loss",
+        re.compile(r"^(?:\w+[/_ ])?(?:val|valid|validation|eval|test|dev)(?:id|uation)?[/_ .]?\w*loss|^v_?loss|^loss_(?:val|test)", re.IGNORECASE),
+    ),
+    ("grad-norm", re.compile(r"grad[_ ]?norm|^gnorm|gradient[_ ]?norm|total_norm", re.IGNORECASE)),
+    ("learning-rate", re.compile(r"^(?:base_)?lr(?:[-_/].*)?$|learning[_ ]?rate", re.IGNORECASE)),
+    ("data-time", re.compile(r"^data(?:[_ ]?(?:time|wait|t))?$|data_?time", re.IGNORECASE)),
+    ("step-time", re.compile(r"^(?:batch_?time|step_?time|time|sec/step)$", re.IGNORECASE)),
+    (
+        "loss",
+        re.compile(r"loss(?:es)?(?:[_/].*)?$|^(?:nll|kl|ce|recon|elbo|ppl|perplexity)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
+    ),
+    ("memory", re.compile(r"mem(?:ory)?$|gpu_mem|max_mem", re.IGNORECASE)),
+    (
+        "metric",
+        re.compile(r"acc(?:uracy)?\d*$|top[-_@]?\d|dice|iou|map|\bf1|auc|bleu|wer|reward|recall|precision|r@\d|ctc|fer$", re.IGNORECASE),
+    ),
+)  # fmt: skip
+_NOT_LOSS = re.compile(r"weight|coef|scale|lambda|early|best|total_loss_mask|num_|free", re.IGNORECASE)
+_EVALUATION = re.compile(
+    r"\b(?:val(?:id(?:ation)?)?|eval(?:uation|uating)?|test(?:ing)?|dev)\b|Epoch\(val\)|Validation|'eval_|\"valid_", re.IGNORECASE
+)
+_TRAINING = re.compile(r"train", re.IGNORECASE)
+_NOT_TRAINING = re.compile(
+    r"'train_runtime'|train_loss\s*=|\bbest\b|download|Loading checkpoint shards|\bMap\b:?|Filter:|Tokeniz|Extracting"
+    r"|Fetching|Generating|Casting|Saving|B/s[\],]",
+    re.IGNORECASE,
+)
+LEARNING_ROLES = frozenset({"loss", "eval-loss", "grad-norm", "learning-rate", "metric"})
+
+
+@lru_cache(maxsize=4096)
+def role_of(key: str) -> str | None:
+    """The role of a metric by its name, or None."""
+    for role, pattern in ROLES:
+        if pattern.search(key):
+            return None if role in {"loss", "eval-loss"} and _NOT_LOSS.search(key) else role
+    return None
+
+
+@dataclass(slots=True)
+class Report:
+    """One progress report: position and numbers. `at`/`size` count within an epoch, `step`/`total` over the run."""
+
+    values: dict[str, float]
+    evaluation: bool
+    step: int | None = None
+    total: int | None = None
+    epoch: float | None = None
+    epochs: int | None = None
+    at: int | None = None
+    size: int | None = None
+    eta: float | None = None
+    is_dict: bool = False
+
+
+def read_bar(text: str) -> tuple[int, int] | None:
+    """(done, total) of a progress bar."""
+    bar = _BAR.search(text)
+    return (int(bar["step"]), int(bar["total"])) if bar else None
+
+
+def read_report(text: str) -> Report | None:
+    """The progress report in one segment of a log line, or None when it is no report of training or evaluation."""
+    if _NOT_TRAINING.search(text):
+        return None
+    yolo = _ULTRALYTICS.match(text)
+    if yolo:
+        return _ultralytics(yolo)
+    values = dict(_pairs(text))
+    if not any(role_of(key) in LEARNING_ROLES for key in values) and "sec/step" not in text:
+        return None
+    evaluation = bool(_EVALUATION.search(text)) and not _TRAINING.search(text[:60])
+    report = Report(values, evaluation, is_dict="{" in text and ("'" in text or '"' in text))
+    _place(report, text)
+    return report if report.step is not None or report.epoch is not None or report.is_dict else None
+
+
+def _place(report: Report, text: str) -> None:
+    """Fill in where the report stands, the most explicit statement first."""
+    eta = _ETA.search(text)
+    if eta:
+        report.eta = int(eta["d"] or 0) * 86400.0 + int(eta["h"]) * 3600 + int(eta["m"]) * 60 + int(eta["s"])
+    epoch = _EPOCH.search(text)
+    if epoch:
+        report.epoch = float(epoch["epoch"])
+        report.epochs = int(epoch["epochs"]) if epoch["epochs"] else None
+    if _SAMPLES.search(text):
+        return
+    explicit = _GLOBAL.search(text)
+    within = None if explicit else _WITHIN_EPOCH.search(text)
+    bar = read_bar(text)
+    if explicit:
+        report.step = int(explicit["step"])
+    elif within:
+        form = "1" if within["epoch1"] else "2"
+        report.epoch, report.at, report.size = float(within["epoch" + form]), int(within["at" + form]), int(within["size" + form])
+        report.epochs = int(within["epochs" + form]) if within["epochs" + form] else report.epochs
+    elif bar and report.epoch is not None and report.epoch.is_integer():
+        report.at, report.size = bar
+    elif (counted := _COUNTED.search(text)) is not None:
+        report.step = int(counted["step"].replace(",", ""))
+        report.total = int(counted["total"].replace(",", "")) if counted["total"] else None
+    elif bar:
+        report.step, report.total = bar
+
+
+def _pairs(text: str) -> Iterator[tuple[str, float]]:
+    for found in _PAIR.finditer(text):
+        key = found["key"]
+        if role_of(key) is not None:
+            yield key, float(found["value"].replace(",", ""))
+
+
+def _ultralytics(found: re.Match[str]) -> Report:
+    numbers = found["numbers"].split()
+    values = {f"loss[{index}]": float(number) for index, number in enumerate(numbers)}
+    return Report(values, evaluation=False, epoch=float(found["epoch"]), epochs=int(found["epochs"]))
+
+
+_BAR_STARTS = re.compile(r"Epoch \d+(?:/\d+)?:\s+\d+%|(?<=\S)\s+\d+/\d+ \[[.=>]")
+
+
+def split_bars(segment: str) -> Iterator[str]:
+    """The reports of a segment that holds several bars without a \\r between them (captured consoles)."""
+    marks = [found.start() for found in _BAR_STARTS.finditer(segment)]
+    if len(marks) < 2:
+        yield segment
+        return
+    for start, end in zip([0, *marks[1:]], [*marks[1:], len(segment)], strict=True):
+        yield segment[start:end]

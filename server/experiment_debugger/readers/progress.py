@@ -1,0 +1,191 @@
+"""Training progress of one log as columns of (line, step, value), and what it says about the plan.
+
+Step is the optimizer step where the text says so; where it gives an epoch and a position within it, the global step is
+computed from them. Counts of samples are not steps: Keras' "Train on N samples" gives the batch size, without it the step
+stays unknown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from experiment_debugger.readers.dialects import Report, read_bar, read_report, role_of, split_bars
+from experiment_debugger.readers.lines import Consumer, Line
+from experiment_debugger.readers.prefixes import split_prefix
+
+_KERAS_SAMPLES = re.compile(r"^Train on (\d+) samples")
+MOST_TEXTS = 400  # kept texts of one column
+LONGEST_REPORT = 4000  # characters
+
+
+@dataclass(slots=True)
+class Column:
+    """One metric of one file and rank: parallel arrays, `step` -1 where unknown."""
+
+    key: str
+    role: str | None
+    rank: int | None
+    evaluation: bool
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    steps: array[int] = field(default_factory=lambda: array("q"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+    texts: dict[int, str] = field(default_factory=dict)
+    """The text of values that someone may want to quote: around a step from finite to not finite, new peaks, drops."""
+    _last_text: str = ""
+    _peak: float = -math.inf
+
+    def add(self, line: int, step: int, value: float, text: str) -> None:
+        """Append one value and keep its text where it is remarkable."""
+        index, previous = len(self.values), self.values[-1] if self.values else math.inf
+        self.lines.append(line)
+        self.steps.append(step)
+        self.values.append(value)
+        if len(self.texts) < MOST_TEXTS and self._is_remarkable(value, previous, index):
+            self.texts[index] = text
+            if index:
+                self.texts.setdefault(index - 1, self._last_text)
+        self._last_text = text
+
+    def _is_remarkable(self, value: float, previous: float, index: int) -> bool:
+        if not math.isfinite(value):
+            return index == 0 or math.isfinite(previous)
+        if self.role == "loss-scale":
+            return value < previous
+        if value > self._peak and self.role == "grad-norm":
+            self._peak = value
+            return True
+        return False
+
+    def nonfinite_from(self) -> int | None:
+        """Index of the first NaN or infinite value, or None."""
+        return next((i for i, value in enumerate(self.values) if not math.isfinite(value)), None)
+
+
+class ProgressReader(Consumer):
+    """Collects the progress of one file. Parallel arrays, one entry a report: lines, steps, times (NaN), ranks, evaluation."""
+
+    literals = (
+        b"loss", b"Loss", b"LOSS", b"it/s", b"s/it", b"step ", b"Step ", b"step:", b"step=", b"steps", b"iteration", b"Iter", b"iter ",
+        b"iter:", b"Epoch", b"epoch", b"/step", b"grad_norm", b"gnorm", b" it  ", b" ep ", b"Train on ", b"G   ",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.columns: dict[tuple[str, int | None, bool], Column] = {}
+        self.lines: array[int] = array("q")
+        self.steps: array[int] = array("q")
+        self.times: array[float] = array("d")
+        self.ranks: array[int] = array("q")
+        self.evaluation: array[int] = array("b")
+        self.epochs: int | None = None
+        self.last_epoch: float | None = None
+        self._total: int | None = None
+        self._etas: tuple[float, float] | None = None
+        self._planned_by_eta: int | None = None
+        self._size = 0
+        self._first_epoch: int | None = None
+        self._bars: dict[int, int] = {}
+        self._last_total: int | None = None
+        self._training_total: int | None = None
+        self._samples: int | None = None
+        self._batch: int | None = None
+
+    def candidate(self, line: Line, hits: Sequence[tuple[int, int]]) -> None:
+        """A line that may report progress."""
+        for segment in line.segments():
+            for part in split_bars(segment[:LONGEST_REPORT] if len(segment) < 2 * LONGEST_REPORT else segment):
+                self._segment(line, part[:LONGEST_REPORT])
+
+    def _segment(self, line: Line, text: str) -> None:
+        _, rank, rest = split_prefix(text)
+        bar = read_bar(rest)
+        if bar:
+            done, self._last_total = bar
+            self._bars[self._last_total] = done
+        report = read_report(rest)
+        if report is None:
+            self._note_samples(rest)
+            return
+        step = self._step(report)
+        self._plan(report, step)
+        self._add(line, step, rank, report, text)
+
+    def _note_samples(self, text: str) -> None:
+        found = _KERAS_SAMPLES.match(text)
+        if found:
+            self._samples = int(found.group(1))
+
+    def _step(self, report: Report) -> int | None:
+        if report.at is not None and report.size is not None and report.epoch is not None:
+            at, size = self._in_batches(report.at, report.size)
+            return self._global(int(report.epoch), at, size)
+        if report.step is not None and report.total is not None and report.total == self._samples:
+            return self._in_batches(report.step, report.total)[0]
+        if report.step is not None or not report.is_dict:
+            return report.step
+        if not report.evaluation and "learning_rate" in report.values:
+            self._training_total = self._last_total
+        total = self._training_total or self._last_total
+        return self._bars.get(total) if total is not None else None
+
+    def _in_batches(self, at: int, size: int) -> tuple[int, int]:
+        """Samples turned into batches where the log counts samples."""
+        if size != self._samples:
+            return at, size
+        self._batch = self._batch or max(at, 1)
+        return math.ceil(at / self._batch), math.ceil(size / self._batch)
+
+    def _global(self, epoch: int, at: int, size: int) -> int:
+        if self._first_epoch is None:
+            self._first_epoch = 1 if epoch == 1 else 0
+        self._size = max(self._size, size)
+        return max(0, epoch - self._first_epoch) * size + at
+
+    def _plan(self, report: Report, step: int | None) -> None:
+        if report.epochs:
+            self.epochs = report.epochs
+        if report.epoch is not None and not report.evaluation:
+            self.last_epoch = report.epoch
+        if report.total and not report.evaluation and report.total >= (self._total or 0):
+            self._total = report.total
+        if report.eta is not None and not report.evaluation:
+            self._etas = (self._etas[1] if self._etas else report.eta, report.eta)
+            pace = next((value for key, value in report.values.items() if role_of(key) == "step-time"), 0.0)
+            if step is not None and pace > 0:
+                self._planned_by_eta = step + round(report.eta / pace)
+
+    @property
+    def total_steps(self) -> int | None:
+        """Planned optimizer steps, where the log says so."""
+        if self.epochs and self._size:
+            return self.epochs * self._size
+        return self._total or self._planned_by_eta
+
+    @property
+    def reached_plan(self) -> bool:
+        """Whether the last training report stands at the planned end."""
+        if self._etas is not None:
+            before, now = self._etas
+            return now <= before - now
+        total, last = self.total_steps, max(self.steps, default=-1)
+        if total and last >= 0:
+            return last >= 0.98 * total
+        return bool(self.epochs and self.last_epoch is not None and self.last_epoch >= self.epochs - 1)
+
+    def _add(self, line: Line, step: int | None, rank: int | None, report: Report, text: str) -> None:
+        number = -1 if step is None else step
+        stamp = line.time
+        self.lines.append(line.number)
+        self.steps.append(number)
+        self.times.append(math.nan if stamp is None else stamp)
+        self.ranks.append(-1 if rank is None else rank)
+        self.evaluation.append(report.evaluation)
+        for key, value in report.values.items():
+            column = self.columns.get((key, rank, report.evaluation))
+            if column is None:
+                column = Column(key, role_of(key), rank, report.evaluation)
+                self.columns[key, rank, report.evaluation] = column
+            column.add(line.number, number, value, text)

@@ -1,0 +1,85 @@
+"""Secrets in logs, job files and environments become `[REDACTED:kind]` before anything leaves the tool.
+
+A line such as
+
+    export WANDB_API_KEY=0123...  HF_TOKEN=hf_...  git clone https://me:password@host/x.git
+
+keeps its shape and loses the values. A bare 40-hex string is a commit and stays: it is a secret only in the context of
+a key name. Words of language models (`pad_token='<pad>'`, `tokens=512`, `s/token: 0.0123`) are not secrets either.
+
+Every pattern is linear in the length of the text: each repetition is over one character class that is disjoint from
+what follows, and there is no nested repetition.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NOT_REDACTED = r"(?!\[REDACTED:)"
+_ASSIGN = r"""["']?\s{0,4}(?:=>|[:=])\s{0,4}["']?"""
+_NO_VALUE = r"(?!(?:none|null|true|false|str|optional|os\.|getpass|self\.|args\.|\*{3})\b|[$<{*(])"
+_NUMBER = r"(?![-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?[a-z]{0,2}(?:[^\w.]|$))"
+
+# (kind, pattern); the group `keep` in front of the secret stays. Specific shapes come before the generic ones.
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        (
+            "private-key",
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?:\\n|\s)+[A-Za-z0-9+/=]{16,})*"
+            r"(?:(?:\\n|\s)*[A-Za-z0-9+/=]*(?:\\n|\s)*-----END [A-Z ]{0,40}PRIVATE KEY-----)?",
+        ),
+        (
+            "wandb-key",
+            rf"(?i)(?P<keep>wandb[_-]?(?:api)?[_-]?key{_ASSIGN}|wandb login (?:--relogin )?"
+            r"|api\.wandb\.ai\s{1,8}login\s{1,8}\w{1,64}\s{1,8}password\s{1,8})[0-9a-f]{40}\b",
+        ),
+        ("wandb-key", r"\bwandb_v\d_[A-Za-z0-9_]{20,}"),
+        ("hf-token", r"\b(?:hf|api_org)_[A-Za-z0-9]{20,}"),
+        ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})"),
+        ("gitlab-token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
+        ("aws-key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
+        ("anthropic-key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
+        ("openai-key", r"\bsk-(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9_-]{20,}"),
+        ("slack-token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+        ("slack-webhook", r"(?P<keep>hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{20,}"),
+        ("google-key", r"\bAIza[A-Za-z0-9_-]{35}"),
+        ("nvidia-key", r"\bnvapi-[A-Za-z0-9_-]{20,}"),
+        ("jwt", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+        ("url-password", rf"(?P<keep>[A-Za-z0-9+.-]{{2,20}}://[^\s/:@]{{0,256}}:){_NOT_REDACTED}[^\s/@]{{1,512}}(?=@)"),
+        (
+            "bearer",
+            rf"(?i)(?P<keep>\bbearer\s{{1,4}}|\bauthorization{_ASSIGN}(?:basic|token)\s{{1,4}})"
+            r"[A-Za-z0-9._~+/=-]{16,}",
+        ),
+        (
+            "password",
+            rf"(?i)(?P<keep>(?:password|passwd|passphrase){_ASSIGN}|--?(?:password|passwd)\s{{1,4}}){_NOT_REDACTED}"
+            rf"{_NO_VALUE}[^\s\"',;&)}}\]]+",
+        ),
+        (
+            "secret",
+            rf"(?i)(?P<keep>(?:secret|token|(?:api|access|secret|account|auth)[_-]?key){_ASSIGN}"
+            rf"|--?[a-z-]{{0,32}}(?:secret|token|api[_-]?key)\s{{1,4}}){_NOT_REDACTED}{_NO_VALUE}{_NUMBER}"
+            r"[A-Za-z0-9_./+=~%!@:-]{8,}",
+        ),
+    )
+)
+_HINT = re.compile(
+    r"(?i)BEGIN|wandb|hf_|api_org|gh[pousr]_|github_pat|glpat|AKIA|ASIA|ABIA|ACCA|sk-|xox|slack|AIza|nvapi|eyJ"
+    r"|://|bearer|authorization|passw|passphrase|secret|token|key"
+)
+
+
+def redact(text: str) -> str:
+    """The text with every secret replaced by `[REDACTED:kind]`; idempotent, and linear in the length of the text."""
+    if not _HINT.search(text):
+        return text
+    for kind, pattern in _PATTERNS:
+        text = pattern.sub(lambda match, kind=kind: _replacement(match, kind), text)  # type: ignore[misc]
+    return text
+
+
+def _replacement(match: re.Match[str], kind: str) -> str:
+    keep = match.groupdict().get("keep") or ""
+    return f"{keep}[REDACTED:{kind}]"

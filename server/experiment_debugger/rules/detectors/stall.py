@@ -1,0 +1,108 @@
+"""A log that stops in the middle while the job lives on, without a word.
+
+    I 17:04:44 e3  332/1251 loss 0.5052 ...           last line of train.log
+    heartbeat 07-02 05:20 state=RUNNING gpu_util=...  another file, twelve hours later
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
+from experiment_debugger.models import Evidence, Finding, Position
+from experiment_debugger.rules.base import Rulebook, run_detector
+
+SHORTEST_STALL = 900.0
+"""Seconds between the last report and the last sign of life; below that an evaluation or a save is likelier."""
+MANY_INTERVALS = 20
+"""A stall is also this many times the usual distance between two reports."""
+
+
+@run_detector(
+    id="log-stops-mid-run",
+    title="the training log stops in the middle while the job was still alive",
+    mode="crash",
+    symptom_class="no-progress",
+    role="symptom",
+    level="error",
+    why="No exception and no end: the process waits for something. Busy GPUs can be spinning in a collective.",
+    confirm=["py-spy dump --pid PID on every rank, workers included: the process that stands elsewhere is the one."],
+    false_positives=["Output that is buffered and was lost when the process was killed."],
+    references=["https://github.com/benfred/py-spy"],
+    verified="thread",
+)
+def log_stops_mid_run(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
+    """The main log, when something else of the run shows that the job lived on, or that someone dumped its stacks."""
+    main = _main_log(evidence)
+    if main is None or _failed(main, evidence, book):
+        return
+    gap, witness = _silence(main, evidence)
+    dumped = next((entry for entry in evidence.files if entry.artifact.kind == "dump"), None)
+    if witness is None and dumped is None:
+        return
+    hours = f", {gap / 3600:.1f} h before the last sign of life in {witness.name}" if witness else ""
+    last = main.stats.last_line
+    yield Finding(
+        rule="log-stops-mid-run",
+        mode="crash",
+        symptom_class="no-progress",
+        role="symptom",
+        level="error",
+        title=f"the log stops in the middle of training{hours}",
+        position=Position(
+            path=main.name, line=last, step=main.steps_before(last), time=main.last_time, attempt=main.artifact.attempt
+        ),
+        evidence=tuple(_quoted(entry) for entry in (main, witness, dumped) if entry is not None),
+    )
+
+
+def _main_log(evidence: RunEvidence) -> FileEvidence | None:
+    """The log with most training reports, else the one that fell silent first; None when it reached its planned end."""
+    logs = [entry for entry in evidence.files if entry.artifact.kind == "log" and entry.stats.lines]
+    main = max(logs, key=lambda entry: (entry.artifact.attempt, len(entry.progress.lines)), default=None)
+    if main is not None and not main.progress.lines:
+        stamped = [entry for entry in logs if entry.last_time is not None and entry.stats.lines > 2]
+        main = min(stamped, key=lambda entry: entry.last_time or 0.0, default=main)
+    return None if main is None or main.progress.reached_plan else main
+
+
+def _failed(main: FileEvidence, evidence: RunEvidence, book: Rulebook) -> bool:
+    """Whether the log itself ends with an exception, an error or a normal end."""
+    last = main.stats.last_line
+    if any(block.last >= last - 60 and not main.recovered_after(block.last) for block in main.tracebacks):
+        return True
+    telling = {"root", "symptom", "ending"}
+    return any(
+        match.rule in book.signatures
+        and book.signatures[match.rule].role in telling
+        and book.signatures[match.rule].symptom_class != "scheduler-ended"
+        and not main.recovered_after(match.line)
+        for match in main.matches
+    )
+
+
+def _silence(main: FileEvidence, evidence: RunEvidence) -> tuple[float, FileEvidence | None]:
+    """(seconds, file) of the latest sign of life after the main log's last report, if that is long enough."""
+    times = main.times()
+    last = times[-1] if times else main.last_time
+    others = [
+        entry
+        for entry in evidence.files
+        if entry.last_time is not None and entry is not main and not entry.progress.lines
+    ]
+    witness = max(others, key=lambda entry: entry.last_time or 0.0, default=None)
+    if last is None or witness is None or witness.last_time is None:
+        return 0.0, None
+    gap = witness.last_time - last
+    usual = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 2 else 0.0
+    return (gap, witness) if gap >= max(SHORTEST_STALL, MANY_INTERVALS * usual) else (0.0, None)
+
+
+def _quoted(entry: FileEvidence) -> Evidence:
+    text = entry.stats.tail[-1] if entry.stats.tail else ""
+    return Evidence(
+        path=entry.name,
+        line=entry.stats.last_line,
+        step=entry.steps_before(entry.stats.last_line),
+        quote=quote_of(text.rsplit("\r", 1)[-1]),
+    )

@@ -1,0 +1,128 @@
+"""Progress reports of many frameworks: step, epoch, roles, the plan."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import pytest
+
+from experiment_debugger.readers.dialects import read_report, role_of
+from experiment_debugger.readers.lines import Scan
+from experiment_debugger.readers.progress import ProgressReader
+from experiment_debugger.readers.timestamps import Clock
+
+
+def read(text: str) -> ProgressReader:
+    reader = ProgressReader()
+    Scan([reader.literals]).run_stream(io.BytesIO(text.encode()), [reader], Clock())
+    return reader
+
+
+STEPS = [
+    ("step    50/5000 loss 5.7725 r@1 0.029 lr 9.91e-04", 50, 5000),
+    ("2024-05-08 07:00:41 | INFO | step 120 loss 2.1 grad_norm 0.9", 120, None),
+    (" iteration    20700/   95000 | consumed samples: 105 | lm loss: 2.1E+00 | loss scale: 1.0 | grad norm: 1.2 |", 20700, 95000),
+    ("epoch 001:     50 / 1676 loss=10.2, nll_loss=9.1, num_updates=50, lr=8e-07, gnorm=2607.66", 50, None),
+    ('{"epoch": 3, "loss": "0.697", "num_updates": "3120", "lr": "5e-05", "gnorm": "2.982"}', 3120, None),
+    ("[01/06 18:05:37 d2.utils.events]:  eta: 1:22:03  iter: 10019  total_loss: 0.83  time: 0.41  lr: 0.0025", 10019, None),
+    ("mmengine - INFO - Iter(train) [ 2350/40000]  lr: 9.4e-03  time: 0.48  loss: 0.6465", 2350, 40000),
+    ("step: 1000  loss:  4.2828  memory: 87.77GiB(92.40%)  tps: 5,586  mfu: 32.71%", 1000, None),
+    ("I1003 09:42:30.512983 139871 train.py:133] step 0 loss 1.0318 grad_norm nan lr 5.000e-07", 0, None),
+    ("Step 300     [4.679 sec/step, loss=0.35995, avg_loss=0.37435]", 300, None),
+]
+
+
+@pytest.mark.parametrize(("text", "step", "total"), STEPS)
+def test_the_step_is_read_where_it_is_printed(text: str, step: int, total: int | None) -> None:
+    reader = read(text + "\n")
+    assert list(reader.steps) == [step]
+    assert total is None or reader.total_steps == total
+
+
+EPOCHS = [
+    (["Epoch [1][50/1487] lr: 1e-4, loss: 2.0", "Epoch [3][400/1487] lr: 1e-4, loss: 1.0"], [50, 2 * 1487 + 400]),
+    (["Epoch(train)  [1][ 450/1340]  lr: 1e-2  loss: nan", "Epoch(train)  [2][  50/1340]  lr: 1e-2  loss: nan"], [450, 1390]),
+    (["[Epoch 001/150][Batch 800/3621] Losses = ['6.6', '5.0']", "[Epoch 002/150][Batch 450/3621] Losses = ['1.6']"], [800, 4071]),
+    (["I 16:59:38 e0    0/1251 loss 0.5 lr 5e-04", "I 17:04:44 e3  332/1251 loss 0.5 lr 5e-04"], [0, 3 * 1251 + 332]),
+    (["ep 14 it 417/1668 px 192 loss 2.756 lr 0.3"], [14 * 1668 + 417]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "steps"), EPOCHS)
+def test_a_position_within_an_epoch_becomes_a_global_step(texts: list[str], steps: list[int]) -> None:
+    assert list(read("\n".join(texts)).steps) == steps
+
+
+def test_a_dict_takes_the_step_of_the_training_bar_not_of_the_evaluation_bar() -> None:
+    reader = read(
+        "  2%| | 20/1200 [00:30<17:51,  4.9it/s]\r    {'loss': 0.6, 'learning_rate': 2e-05, 'epoch': 0.1}\n"
+        " 17%| | 200/1200 [05:00<17:51,  4.9it/s]\n"
+        "100%|#| 600/600 [00:15<00:00,  9.3it/s]\n"
+        "{'eval_loss': nan, 'eval_runtime': 64.9, 'epoch': 0.17}\n"
+    )
+    assert list(reader.steps) == [20, 200]
+    column = next(column for column in reader.columns.values() if column.role == "eval-loss")
+    assert math.isnan(column.values[0])
+
+
+def test_lightning_bars_on_one_line_are_reports_of_their_own() -> None:
+    reader = read(
+        "Epoch 0:   0%|  | 0/313 [00:00<?, ?it/s]Epoch 0:  15%|# | 50/313 [00:03<00:16, 15.6it/s, train/kl=21.9]"
+        "Epoch 1:  23%|# | 75/313 [00:04<00:15, 15.3it/s, train/kl=nan]\n"
+    )
+    assert list(reader.steps) == [50, 313 + 75]
+
+
+def test_keras_counts_of_samples_become_batches() -> None:
+    reader = read(
+        "Train on 1829 samples, validate on 204 samples\nEpoch 1/40\n"
+        "  64/1829 [>.....] - ETA: 1:00 - loss: 0.9 - accuracy: 0.5\n1792/1829 [====>.] - ETA: 0s - loss: 0.6 - accuracy: 0.8\n"
+    )
+    assert list(reader.steps) == [1, 28]
+
+
+def test_percentages_of_samples_give_no_step() -> None:
+    reader = read("Train Epoch: 27 [ 1664000/10019840 (16%)] Loss: nan (nan) LR: 0.000028\n")
+    assert list(reader.steps) == [-1]
+    assert math.isnan(next(iter(reader.columns.values())).values[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Map:  12%|# | 1200/9000 [00:01<00:08, 950.1 examples/s]",
+        "model-00001-of-00003.safetensors:  10%| | 490M/4.9G [00:04<00:40, 110MB/s]",
+        "Loading checkpoint shards:  33%|## | 1/3 [00:02<00:05,  2.7s/it]",
+        "early stopping: loss did not improve",
+        "Non-trainable params: 0, loss function CrossEntropyLoss",
+        "{'train_runtime': 1174.2, 'train_loss': 0.1133, 'epoch': 6.0}",
+    ],
+)
+def test_what_is_no_training_report_is_none(text: str) -> None:
+    assert read_report(text) is None
+
+
+def test_the_planned_end_is_seen_by_epochs_and_by_eta() -> None:
+    assert read("Epoch 3/3:  99%|#| 312/313 [00:20<00:00, 15it/s, loss=0.1]\n").reached_plan
+    eta = "Epoch(train) [20][{}/380]  lr: 2e-4  eta: 0:00:{}  time: 0.26  loss: 0.7\n"
+    assert read(eta.format(300, 20) + eta.format(350, "07")).reached_plan
+    assert not read(eta.format(100, 50) + eta.format(150, 37)).reached_plan
+
+
+@pytest.mark.parametrize(
+    ("key", "role"),
+    [
+        ("loss", "loss"), ("train/loss_step", "loss"), ("lm loss", "loss"), ("val_loss", "eval-loss"), ("eval_loss", "eval-loss"),
+        ("loss scale", "loss-scale"), ("loss_scale", "loss-scale"), ("grad norm", "grad-norm"), ("gnorm", "grad-norm"),
+        ("lr", "learning-rate"), ("lr-AdamW", "learning-rate"), ("data_time", "data-time"), ("loss_weight", None), ("layer", None),
+    ],
+)  # fmt: skip
+def test_roles_follow_the_name(key: str, role: str | None) -> None:
+    assert role_of(key) == role
+
+
+def test_ranks_of_one_log_are_kept_apart() -> None:
+    reader = read("[rank0]: step 1 loss 1.0\n[rank1]: step 1 loss nan\n")
+    assert {column.rank: list(column.values)[0] for column in reader.columns.values()}[0] == 1.0
+    assert list(reader.ranks) == [0, 1]
