@@ -17,7 +17,7 @@ LAYERS = (
     {"errors", "models", "command"},
     {"cache", "settings", "redaction"},
     {"project", "discovery", "run", "readers"},
-    {"evidence", "resolve"},
+    {"evidence"},
     {"rules"},
     {"diagnose", "context", "window"},
     {"report"},

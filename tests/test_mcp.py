@@ -1,25 +1,23 @@
 """The server as assistants use it: both protocol eras in memory, and one real process over stdio."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from conftest import TRACEBACK, Cli, steps
 from mcp import Client, StdioServerParameters
 from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent, TextResourceContents
+from samples import TRACEBACK, Cli, steps
 
 from experiment_debugger import api
 from experiment_debugger.command import Command, Param
 from experiment_debugger.mcp_server import INSTRUCTIONS, build_server
 from experiment_debugger.models import MODES
-from experiment_debugger.report.budget import tokens
+from experiment_debugger.report.budget import TextAnswer, tokens
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("error::mcp.MCPDeprecationWarning")]
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -160,8 +158,8 @@ async def test_an_error_reaches_the_model_with_its_reason(
     assert "pydantic.dev" not in text_of(result)
 
 
-async def test_a_bug_of_ours_does_not_leak_its_text(server: MCPServer[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    def boom(name: api.Annotated[str, Param("a name")]) -> api.TextAnswer:
+async def test_a_bug_of_ours_does_not_leak_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def boom(name: Annotated[str, Param("a name")]) -> TextAnswer:
         raise KeyError("secret " + name)
 
     monkeypatch.setattr(api, "COMMANDS", (Command(boom, title="Boom"),))

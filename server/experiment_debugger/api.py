@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from experiment_debugger.evidence import RunEvidence
     from experiment_debugger.models import Diagnosis, Mode
     from experiment_debugger.project import Project
-    from experiment_debugger.resolve import RunSummary
-    from experiment_debugger.run import Run
+    from experiment_debugger.run import Run, RunSummary
 
 TYPED: ContextVar[bool] = ContextVar("TYPED", default=False)
 """True when a person typed the arguments: only then may a path lead out of the project."""
@@ -200,7 +199,7 @@ def _project(folder: str | None) -> "Project":
 
 
 def _resolve(run_id: str | None, project: "Project") -> "Run":
-    from experiment_debugger.resolve import resolve
+    from experiment_debugger.run import resolve
 
     return resolve(project, run_id, typed_path_allowed=TYPED.get())
 
@@ -246,7 +245,7 @@ def _collect(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
 
 def _newest_failed(project: str | None, hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis", list[str]]:
     """The newest run whose diagnosis is a failure, else the newest run; the note says which."""
-    from experiment_debugger.resolve import list_runs
+    from experiment_debugger.run import list_runs
 
     place = _project(project)
     runs = list_runs(place)
@@ -265,7 +264,7 @@ def _newest_failed(project: str | None, hint: "Mode | None") -> tuple["RunEviden
 
 def _runs(project: str | None) -> Tree:
     """The runs of a project, newest first."""
-    from experiment_debugger.resolve import list_runs
+    from experiment_debugger.run import list_runs
 
     place = _project(project)
     return {"project": str(place.root), "runs": [_listed(run) for run in list_runs(place)]}

@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status."""
     arguments = _parser().parse_args(argv)
-    TYPED.set(True)
+    typed = TYPED.set(True)
     try:
         return _answer(arguments.command, arguments)
     except DebuggerError as problem:
@@ -86,6 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         kind = type(problem).__name__
         return _fail(f"internal error: {kind}: {problem} (set {DEBUG_VARIABLE}=1 for the traceback)", INTERNAL)
+    finally:
+        TYPED.reset(typed)
 
 
 def _answer(command: Command, arguments: argparse.Namespace) -> int:

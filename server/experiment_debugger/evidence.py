@@ -20,11 +20,13 @@ from experiment_debugger.readers.facts import Fact, FactReader
 from experiment_debugger.readers.lines import Scan, ScanStats
 from experiment_debugger.readers.matches import LogMatch, MatchReader
 from experiment_debugger.readers.progress import Column, ProgressReader
+from experiment_debugger.readers.tables import read_table
 from experiment_debugger.readers.timestamps import Clock, find_year
 from experiment_debugger.readers.tracebacks import Traceback, TracebackReader
 from experiment_debugger.redaction import redact
 from experiment_debugger.run import Artifact, ArtifactKind, Attempt, Run
 
+TABLES = frozenset({".csv", ".tsv", ".jsonl"})
 TEXT_KINDS: tuple[ArtifactKind, ...] = ("log", "scheduler", "kernel", "dump", "notebook")
 FACT_KINDS: tuple[ArtifactKind, ...] = ("config", "job", "status", "environment", "code", "gpu-log")
 LARGEST_FACT_FILE = 4 << 20  # bytes; configs, job files and code beyond that are data
@@ -59,13 +61,22 @@ class FileEvidence:
         return steps[at] if at >= 0 else None
 
     def training_after(self, line: int, rank: int | None = None) -> int:
-        """How many training reports of this rank (any rank where unknown) stand after this line."""
-        progress = self.progress
+        """How many training reports of this rank (any rank where unknown) stand after this line.
+
+        A bar that is drawn once more below an exception repeats its step and is no progress.
+        """
+        progress, before = self.progress, self.steps_before(line)
         first = bisect_right(progress.lines, line)
         return sum(
-            not progress.evaluation[i] and (rank is None or progress.ranks[i] in {-1, rank})
+            not progress.evaluation[i]
+            and (rank is None or progress.ranks[i] in {-1, rank})
+            and (before is None or progress.steps[i] != before)
             for i in range(first, len(progress.lines))
         )
+
+    def stands_above_all_reports(self, line: int) -> bool:
+        """Whether nothing was reported before this line: launchers that tee print stderr first."""
+        return bool(self.progress.lines) and self.progress.lines[0] > line
 
     def recovered_after(self, line: int, rank: int | None = None) -> bool:
         """Whether the same rank went on training behind this line: the error was recovered."""
@@ -84,12 +95,14 @@ class RunEvidence:
     files: list[FileEvidence]
     facts: list[FileEvidence]
     engine: str
+    tables: list[FileEvidence] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     not_looked_at: list[str] = field(default_factory=list)
 
     def all_files(self) -> Iterator[FileEvidence]:
-        """Logs first, then configs, job files, code and the like."""
+        """Logs first, then metric tables, configs, job files, code and the like."""
         yield from self.files
+        yield from self.tables
         yield from self.facts
 
     def file(self, name: str) -> FileEvidence | None:
@@ -98,7 +111,7 @@ class RunEvidence:
 
     def columns(self, *roles: str) -> Iterator[tuple[FileEvidence, Column]]:
         """All metric columns of these roles."""
-        for entry in self.files:
+        for entry in (*self.files, *self.tables):
             for column in entry.progress.columns.values():
                 if column.role in roles:
                     yield entry, column
@@ -111,7 +124,8 @@ class RunEvidence:
     @property
     def last_step(self) -> int | None:
         """The largest step reported anywhere."""
-        return max((step for entry in self.files for step in entry.progress.steps), default=-1) if self.trained else None
+        last = max((step for entry in self.files for step in entry.progress.steps), default=-1)
+        return last if last >= 0 else None
 
     @cached_property
     def _timeline(self) -> list[tuple[float, int]]:
@@ -148,6 +162,8 @@ def collect(run: Run, literals: tuple[bytes, ...], new_matcher: Callable[[], Mat
             if artifact.kind in TEXT_KINDS:
                 _require_text(artifact)
                 evidence.files.append(_read_log(artifact, scan, new_matcher(), Clock(year)))
+            elif artifact.kind == "metrics" and artifact.path.suffix in TABLES:
+                evidence.tables.append(_read_table(artifact))
             elif artifact.kind in FACT_KINDS and artifact.size <= LARGEST_FACT_FILE:
                 evidence.facts.append(_read_facts(artifact, facts_scan, new_matcher(), Clock(year)))
             elif artifact.kind != "other":
@@ -176,6 +192,13 @@ def _read_stream(
     return FileEvidence(
         artifact, stats, matcher.matches, matcher.counts, tracebacks.blocks, progress, last_time, facts.facts
     )
+
+
+def _read_table(artifact: Artifact) -> FileEvidence:
+    progress = ProgressReader()
+    with open_artifact(artifact.path) as stream:
+        stats = read_table(stream, progress)
+    return FileEvidence(artifact, stats, [], {}, progress=progress)
 
 
 def _read_facts(artifact: Artifact, scan: Scan, matcher: MatchReader, clock: Clock) -> FileEvidence:

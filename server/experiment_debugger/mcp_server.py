@@ -119,6 +119,7 @@ def _function(command: Command) -> Callable[..., CallToolResult]:
     """The verb as the server calls it: answers leave clean, and errors meant for the user reach the model."""
 
     def call(**values: Any) -> CallToolResult:
+        api.TYPED.set(False)  # `serve` was typed on a command line, what a model writes was not
         try:
             result = command.function(**values)
         except DebuggerError as problem:

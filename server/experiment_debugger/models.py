@@ -102,14 +102,15 @@ class Onset(Frozen):
 class Position(Frozen):
     """Where a finding stands in the run, as far as known; used for the partial order of findings.
 
-    `time` is seconds since the epoch as printed in the log (no time zone), `rank` the global rank of the process,
-    `attempt` the 0-based index of the retry, requeue or resume.
+    `time` is seconds since the epoch as printed on the line itself (no time zone), `not_before` the stamp of the nearest
+    earlier line, `rank` the global rank of the process, `attempt` the 0-based index of the retry, requeue or resume.
     """
 
     path: str
     line: int | None = None
     step: int | None = None
     time: float | None = None
+    not_before: float | None = None
     rank: int | None = None
     attempt: int = 0
 

@@ -53,7 +53,7 @@ class Project:
         if any(_below(real, base) for base in self.symlink_targets) or self._through_artifact_symlink(text, real):
             return Path(real)
         raise PathOutsideProject(
-            f"expected a path below {self.show(self.root) if self.show(self.root) != '.' else self.root}; found "
+            f"expected a path below {self.root}; found "
             f"{self.show(path)}, which leads outside; add its folder to EXPERIMENT_DEBUGGER_ROOTS or to `roots` in "
             ".experiment-debugger/config.yaml"
         )
@@ -65,6 +65,11 @@ class Project:
         except PathOutsideProject:
             return False
         return True
+
+    @property
+    def own_signatures(self) -> Path | None:
+        """The folder of the project's own log signatures; `PathOutsideProject` when the settings lead outside."""
+        return self.confined(self.settings.signatures) if self.settings.signatures else None
 
     @property
     def cache(self) -> Path:
@@ -96,7 +101,7 @@ class Project:
             current = os.path.join(current, part)
             in_artifacts = in_artifacts or is_artifact_folder(part)
             if os.path.islink(current) and not self._stays(current):
-                return in_artifacts
+                return in_artifacts and self._allowed_target(os.path.realpath(current))
         return False
 
     def _stays(self, link: str) -> bool:

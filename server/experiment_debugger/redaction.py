@@ -18,6 +18,8 @@ import re
 _NOT_REDACTED = r"(?!\[REDACTED:)"
 _ASSIGN = r"""["']?\s{0,4}(?:=>|[:=])\s{0,4}["']?"""
 _NO_VALUE = r"(?!(?:none|null|true|false|str|optional|os\.|getpass|self\.|args\.|\*{3})\b|[$<{*(])"
+# a word is no key: "special token: endoftext", "per-token attention"
+_LIKE_A_KEY = r"[A-Za-z_+=~%!@:-][A-Za-z_./+=~%!@:-]{0,64}\d|\d\w{0,64}[A-Za-z]|[A-Za-z_][^\s]{23}"
 _NUMBER = r"(?![-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?[a-z]{0,2}(?:[^\w.]|$))"
 
 # (kind, pattern); the group `keep` in front of the secret stays. Specific shapes come before the generic ones.
@@ -46,7 +48,10 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("google-key", r"\bAIza[A-Za-z0-9_-]{35}"),
         ("nvidia-key", r"\bnvapi-[A-Za-z0-9_-]{20,}"),
         ("jwt", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
-        ("url-password", rf"(?P<keep>[A-Za-z0-9+.-]{{2,20}}://[^\s/:@]{{0,256}}:){_NOT_REDACTED}[^\s/@]{{1,512}}(?=@)"),
+        (
+            "url-password",
+            rf"(?P<keep>[A-Za-z0-9+.-]{{2,20}}://[^\s/:@\[]{{0,256}}:){_NOT_REDACTED}[^\s/@]{{1,512}}(?=@)",
+        ),
         (
             "bearer",
             rf"(?i)(?P<keep>\bbearer\s{{1,4}}|\bauthorization{_ASSIGN}(?:basic|token)\s{{1,4}})"
@@ -59,8 +64,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "secret",
-            rf"(?i)(?P<keep>(?:secret|token|(?:api|access|secret|account|auth)[_-]?key){_ASSIGN}"
-            rf"|--?[a-z-]{{0,32}}(?:secret|token|api[_-]?key)\s{{1,4}}){_NOT_REDACTED}{_NO_VALUE}{_NUMBER}"
+            rf"(?i)(?P<keep>secret{_ASSIGN}|(?:token|(?:api|access|secret|account|auth)[_-]?key)"
+            rf"(?:{_ASSIGN}|(?<=-token)\s|(?<=-key)\s)(?={_LIKE_A_KEY})){_NOT_REDACTED}{_NO_VALUE}{_NUMBER}"
             r"[A-Za-z0-9_./+=~%!@:-]{8,}",
         ),
     )

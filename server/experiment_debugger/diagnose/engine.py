@@ -14,7 +14,8 @@ from experiment_debugger.diagnose.hypotheses import (
     hypothesis_of,
     inconclusive_summary,
 )
-from experiment_debugger.diagnose.outcome import Ending, ending_of, recovered_elsewhere
+from experiment_debugger.diagnose.competition import competitors
+from experiment_debugger.diagnose.outcome import Ending, ending_of
 from experiment_debugger.diagnose.ranking import LEVELS, Ranked, rank
 from experiment_debugger.evidence import RunEvidence, collect, collect_text
 from experiment_debugger.models import Checked, Coverage, Diagnosis, Finding, Hypothesis, Mode, Outcome, Verdict
@@ -36,8 +37,8 @@ def investigate(run: Run, *, mode: Mode | None = None) -> tuple[RunEvidence, Dia
 
 def rulebook_of(run: Run) -> Rulebook:
     """The rulebook with the project's own signatures, if its config names a folder of them."""
-    own = run.project.settings.signatures
-    return load_rulebook(run.project.confined(own) if own else None)
+    own = run.project.own_signatures
+    return load_rulebook(own)
 
 
 def diagnose(run: Run, *, mode: Mode | None = None) -> Diagnosis:
@@ -56,8 +57,7 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
     """As `diagnose`, from what was already read."""
     outcomes = all_outcomes(evidence, book)
     findings = [finding for outcome in outcomes for finding in outcome.findings]
-    endings = [finding for finding in findings if finding.role == "ending"]
-    competing = [finding for finding in findings if _competes(finding, evidence, endings)]
+    competing = competitors(findings, evidence, book)
     failures = [finding for finding in competing if finding.role in {"root", "symptom"}]
     ranked = rank(competing, book)
     ending = ending_of(evidence, findings, failures, book)
@@ -79,13 +79,6 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
     )
 
 
-def _competes(finding: Finding, evidence: RunEvidence, endings: Sequence[Finding]) -> bool:
-    """Whether a finding can be the root or an effect: real, and not recovered."""
-    if finding.role not in {"root", "symptom", "teardown"} or finding.kind != "bug" or finding.recovered:
-        return False
-    return not recovered_elsewhere(finding, evidence, endings)
-
-
 def _outcome_first(ranked: Ranked, ending: Ending, hint: Mode | None) -> list[Finding]:
     """Roots in order; in a run that failed, a mere warning does not outrank an error, a hint moves its mode up a tie."""
     roots = list(ranked.roots)
@@ -103,7 +96,7 @@ def _hypotheses(
     made: list[Hypothesis] = []
     for root in roots:
         choice = choose_cause(root, findings, book)
-        hypothesis = hypothesis_of(root, choice, ranked, evidence, book, first=not made)
+        hypothesis = hypothesis_of(root, choice, ranked, findings, evidence, book, first=not made)
         if all((hypothesis.mode, hypothesis.cause) != (other.mode, other.cause) for other in made):
             made.append(hypothesis)
         if len(made) == MOST_HYPOTHESES:
@@ -116,9 +109,17 @@ def _verdict(hypotheses: Sequence[Hypothesis], ending: Ending, evidence: RunEvid
         return "failure"
     if ending.state in _BAD_STATES or _nonfinite_at_end(evidence):
         return "inconclusive"
-    if ending.normal or (ending.progressing and evidence.trained):
+    if (ending.normal or (ending.progressing and evidence.trained)) and _saw_the_loss(evidence):
         return "healthy"
     return "inconclusive"
+
+
+def _saw_the_loss(evidence: RunEvidence) -> bool:
+    """Whether the losses that the run logs were seen: in text or tables, or nothing is left that may hold them."""
+    if any(column.values for _, column in evidence.columns("loss", "eval-loss", "metric")):
+        return True
+    unread = {"tensorboard", "wandb", "metrics"}
+    return not any(artifact.kind in unread for artifact in evidence.run.artifacts)
 
 
 def _nonfinite_at_end(evidence: RunEvidence) -> bool:

@@ -13,6 +13,10 @@ from experiment_debugger.readers.matches import LogMatch
 from experiment_debugger.rules.base import Rulebook, Signature
 
 QUOTED_PER_FINDING = 3
+LASTING = frozenset({"slow-training", "slow-data", "metric-error", "repro-failure", "silent-error"})
+"""Modes whose signs are true while training goes on: progress behind them is no recovery."""
+WRITTEN_BEFORE = frozenset({"code", "config", "job", "environment"})
+"""Artifacts that stand before the run: they state facts, but nothing has happened in them."""
 _MASK = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?|/[\w./\-]+|'[^']{1,80}'|\b[0-9a-f]{8,}\b")
 
 
@@ -70,13 +74,13 @@ def _signature_findings(entry: FileEvidence, book: Rulebook) -> Iterable[Finding
         grouped[match.rule, rank].append(match)
     for (rule_id, rank), matches in grouped.items():
         rule = book.signatures.get(rule_id)
-        if rule is not None:
+        if rule is not None and (rule.role == "context" or entry.artifact.kind not in WRITTEN_BEFORE):
             yield _from_matches(entry, rule, rank, matches)
 
 
 def _from_matches(entry: FileEvidence, rule: Signature, rank: int | None, matches: list[LogMatch]) -> Finding:
     """One finding for all matches of a rule in one file and rank; it stands where the run did not recover."""
-    lasting = [match for match in matches if not entry.recovered_after(match.line, rank)]
+    lasting = [match for match in matches if rule.mode in LASTING or not entry.recovered_after(match.line, rank)]
     chosen = lasting or matches
     first = chosen[0]
     return Finding(
@@ -92,6 +96,7 @@ def _from_matches(entry: FileEvidence, rule: Signature, rank: int | None, matche
             line=first.line,
             step=entry.steps_before(first.line),
             time=first.time,
+            not_before=first.not_before,
             rank=rank,
             attempt=entry.artifact.attempt,
         ),

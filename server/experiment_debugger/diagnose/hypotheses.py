@@ -15,17 +15,25 @@ from experiment_debugger.rules.base import Rulebook
 
 MOST_EVIDENCE = 5
 MOST_LINES = 3
+LEADING_LINES = 12
 
 
 def hypothesis_of(
-    root: Finding, choice: CauseChoice, ranked: Ranked, evidence: RunEvidence, book: Rulebook, *, first: bool
+    root: Finding,
+    choice: CauseChoice,
+    ranked: Ranked,
+    findings: Sequence[Finding],
+    evidence: RunEvidence,
+    book: Rulebook,
+    *,
+    first: bool,
 ) -> Hypothesis:
     """The hypothesis that this finding is the root of the failure."""
     info = book.info(root.rule)
     cause = choice.cause
     effects_of_root = [effect for effect, reason in ranked.explained if reason is root]
-    same = [other for other in ranked.roots if other is not root and other.rule == root.rule]
-    rivals = [other for other in ranked.roots if other is not root and other.rule != root.rule]
+    same = [other for other in ranked.roots if other is not root and other.symptom_class == root.symptom_class]
+    rivals = [other for other in ranked.roots if other.symptom_class != root.symptom_class]
     mode: Mode = cause.mode if cause else root.mode or "crash"
     checks = [cause.confirm] if cause else []
     checks += [text for text in (info.confirm if info else ()) if text not in checks]
@@ -35,13 +43,26 @@ def hypothesis_of(
         confidence=_confidence(root, choice, effects_of_root, same, rivals, first=first),
         summary=_summary(root, choice),
         onset=onset_of(root, evidence, book),
-        evidence=_evidence(root, choice, effects_of_root, evidence),
+        evidence=_evidence(root, choice, [*leading_context(root, findings), *same, *effects_of_root], evidence),
         against=_against(root, choice, rivals),
         unknown=_unknown(choice, root, evidence),
         refute_with=checks[0] if checks else None,
         next_checks=tuple(checks[1 : 1 + MOST_LINES]),
         rules=tuple(dict.fromkeys([root.rule, *(finding.rule for finding in choice.support)])),
     )
+
+
+def leading_context(root: Finding, findings: Sequence[Finding]) -> list[Finding]:
+    """Facts of the same mode that stand right before the root: the warning of the operation that made the NaN."""
+    line = root.position.line or 0
+    return [
+        finding
+        for finding in findings
+        if finding.role == "context"
+        and finding.mode == root.mode
+        and finding.position.path == root.position.path
+        and 0 <= line - (finding.position.line or 0) <= LEADING_LINES
+    ]
 
 
 def _summary(root: Finding, choice: CauseChoice) -> str:
@@ -54,7 +75,7 @@ def _summary(root: Finding, choice: CauseChoice) -> str:
 def _evidence(
     root: Finding, choice: CauseChoice, caused: Sequence[Finding], evidence: RunEvidence
 ) -> tuple[Evidence, ...]:
-    """The root first, then what speaks for the cause, then where the exception chain ends, then effects."""
+    """The root first, then what speaks for the cause, where the exception chain ends, companions, and effects."""
     items = [root.evidence[0]]
     items += [item for finding in choice.support if finding is not root for item in finding.evidence[:1]]
     items += _chain(root, evidence)
@@ -169,6 +190,10 @@ def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:
         return "Inconclusive: the logs of this run are empty."
     if ending.state in {"failed", "cancelled", "timeout", "preempted"}:
         return f"Inconclusive: the run ended as {ending.state}, and its artifacts do not show why."
+    if ending.stops:
+        return "Inconclusive: the log stops in the middle of training without an error; nothing shows why, or that it still runs."
+    if ending.normal:
+        return "Inconclusive: the run says that it ended normally, but its losses stand in files that were not read."
     return "Inconclusive: no failure that evidence supports, and no normal end either."
 
 

@@ -9,6 +9,8 @@ from experiment_debugger.rules.base import Rulebook
 
 EARLY, LATE = 0.10, 0.90
 """Shares of the planned steps that bound early-, mid- and late-training (CONTRACT.md)."""
+FEW_REPORTS = 3
+"""Reports with steps that a file needs to be trusted over the run's main log: a rank's log may hold only a resume line."""
 _FRAMES: tuple[tuple[Within, tuple[str, ...]], ...] = (
     ("evaluation", ("evaluate", "validate", "validation_step", "evaluation_loop", "_run_validation", "run_evaluation", "eval_epoch", "_run_sanity_check", "val_epoch", "test_step")),
     ("checkpoint", ("save_checkpoint", "_save_checkpoint", "save_model", "save_pretrained", "load_checkpoint", "load_state_dict", "_load_state_dict")),
@@ -30,14 +32,19 @@ def onset_of(finding: Finding, evidence: RunEvidence, book: Rulebook) -> Onset:
 
 def _step(finding: Finding, evidence: RunEvidence) -> int | None:
     position = finding.position
-    if position.step is not None:
-        return position.step
     own = evidence.file(position.path)
-    if own is not None and any(step >= 0 for step in own.progress.steps):
+    reports = sum(step >= 0 for step in own.progress.steps) if own else 0
+    if position.step is not None and (reports >= FEW_REPORTS or reports == _most_reports(evidence)):
+        return position.step
+    if reports >= FEW_REPORTS:
         return None  # the file reports steps, all of them after this line
     if position.time is not None:
         return evidence.step_at_time(position.time)
     return evidence.last_step if finding.level in {"fatal", "error"} and _is_late(finding, evidence) else None
+
+
+def _most_reports(evidence: RunEvidence) -> int:
+    return max((sum(step >= 0 for step in entry.progress.steps) for entry in evidence.files), default=0)
 
 
 def _is_late(finding: Finding, evidence: RunEvidence) -> bool:

@@ -56,7 +56,7 @@ def ending_of(evidence: RunEvidence, findings: Sequence[Finding], failures: Sequ
     after = [failure for failure in failures if last is None or comes_before(failure, last) is not True]
     in_progress = any(_ends_in_progress(entry) for entry in evidence.files)
     reached = any(entry.progress.reached_plan for entry in evidence.files)
-    normal = not after and (last is not None or (reached and in_progress))
+    normal = not after and (last is not None or reached)
     alive = in_progress and not failures and not normal and is_alive(evidence)
     state = "running" if alive else _state(evidence, failures, normal, book)
     return Ending(state, normal, alive, in_progress and not normal and not alive, last)
@@ -90,19 +90,3 @@ def _ends_in_progress(entry: FileEvidence) -> bool:
     """Whether the last lines of the file are training or evaluation reports."""
     lines = entry.progress.lines
     return bool(lines) and entry.stats.last_line - lines[-1] <= 3
-
-
-def recovered_elsewhere(finding: Finding, evidence: RunEvidence, endings: Sequence[Finding]) -> bool:
-    """Whether an error in a file without progress was followed by progress or a normal end in another file."""
-    own = evidence.file(finding.position.path)
-    if own is None or own.progress.lines or finding.position.attempt != _last_attempt(evidence):
-        return False
-    when = finding.position.time
-    if when is not None:
-        later = [stamp for entry in evidence.files for stamp in entry.times() if stamp > when + 1]
-        return len(later) >= 2
-    return finding.level not in {"fatal"} and any(ending.position.path != own.name for ending in endings)
-
-
-def _last_attempt(evidence: RunEvidence) -> int:
-    return max((artifact.attempt for artifact in evidence.run.artifacts), default=0)

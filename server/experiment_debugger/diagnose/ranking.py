@@ -6,14 +6,17 @@ order is unknown. A finding is explained when an earlier one (or one of a class 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiment_debugger.models import Finding
+from experiment_debugger.models import Finding, Position
 from experiment_debugger.rules.base import Rulebook, effects
 
 CLOCK_SLACK = 2.0
 """Seconds: stamps of two processes that are closer than this do not order them."""
+SLOWLY_REACHED = frozenset({"scheduler-ended", "no-progress"})
+"""Ends that a mere warning can lead to: a run on the CPU meets the time limit."""
 LEVELS = {"fatal": 0, "error": 1, "warning": 2, "info": 3}
 
 
@@ -24,10 +27,20 @@ def comes_before(one: Finding, other: Finding) -> bool | None:
         return a.attempt < b.attempt
     if a.path == b.path and a.line is not None and b.line is not None and a.line != b.line:
         return a.line < b.line
-    if a.time is not None and b.time is not None and abs(a.time - b.time) > CLOCK_SLACK:
-        return a.time < b.time
+    by_time = _by_time(a, b)
+    if by_time is not None:
+        return by_time
     if a.step is not None and b.step is not None and a.step != b.step and a.path != b.path:
         return a.step < b.step
+    return None
+
+
+def _by_time(a: Position, b: Position) -> bool | None:
+    """Order by stamps; a line without its own stamp is only known to be not before an earlier one."""
+    if a.time is not None and (b.time or b.not_before or -math.inf) - a.time > CLOCK_SLACK:
+        return True
+    if b.time is not None and (a.time or a.not_before or -math.inf) - b.time > CLOCK_SLACK:
+        return False
     return None
 
 
@@ -65,7 +78,7 @@ def _explanation(
         if other is not finding
         and other.role != "teardown"
         and finding.symptom_class in reach[other.symptom_class]
-        and LEVELS[other.level] <= LEVELS["error"]
+        and (LEVELS[other.level] <= LEVELS["error"] or finding.symptom_class in SLOWLY_REACHED)
         and (book.symptoms[other.symptom_class].late or comes_before(finding, other) is not True)
     ]
     if not able and finding.role == "teardown":

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from experiment_debugger.discovery.attempts import assign_attempts, rotation_of
 from experiment_debugger.discovery.declared import declare, job_in_name
-from experiment_debugger.discovery.grouping import Group, owners
+from experiment_debugger.discovery.grouping import Group, owners, words_of_runs
 from experiment_debugger.discovery.inventory import Entry, Inventory, read_head
 from experiment_debugger.discovery.jobfiles import JobFile, read_job
 from experiment_debugger.discovery.kinds import COMPRESSED, is_binary
 from experiment_debugger.discovery.links import Names, dumps_of_run, linked_groups, named_entries, names_in
-from experiment_debugger.discovery.names import PREFERRED, RunId, rank_of
-from experiment_debugger.discovery.registry import Record
+from experiment_debugger.discovery.names import PREFERRED, label, rank_of, stem
+from experiment_debugger.discovery.registry import Record, read_status
 from experiment_debugger.discovery.text_ends import ends_of
 from experiment_debugger.project import Project
 from experiment_debugger.run import Artifact, ArtifactKind, Attempt, Run
@@ -48,9 +48,8 @@ class Selection:
     named: dict[Entry, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     alternatives: tuple[str, ...] = ()
-    registry: Record | None = None
+    record: Record | None = None
     note: Record | None = None
-    run_id: RunId | None = None
     by_path: bool = False
 
 
@@ -82,12 +81,25 @@ def assemble(project: Project, inventory: Inventory, groups: list[Group], chosen
         project=project,
         artifacts=artifacts,
         attempts=attempts,
-        declared=declare(entries, jobs, chosen.registry, chosen.note, configs),
+        declared=declare(entries, jobs, chosen.record, chosen.note or _status_note(entries, own_groups), configs),
         siblings=tuple(siblings[:MAX_SIBLINGS]),
         missing=tuple(dict.fromkeys(missing))[:MAX_MISSING],
         unreadable=tuple(dict.fromkeys(unreadable)),
         not_looked_at=tuple(inventory.not_looked_at),
     )
+
+
+def _status_note(entries: list[Entry], own_groups: list[Group]) -> Record | None:
+    """The one status note among the artifacts whose name is part of the run's name (`118-status.md`)."""
+    keys = [set(group.key) for group in own_groups]
+    notes = [
+        entry
+        for entry in entries
+        if entry.kind == "status"
+        and entry.name.endswith(".md")
+        and any(set(label(stem(entry.name))) <= key for key in keys)
+    ]
+    return read_status(ends_of(notes[0].path), notes[0].rel, own_groups[0].display) if len(notes) == 1 else None
 
 
 def _linked(chosen: list[Group], groups: list[Group]) -> tuple[list[Group], list[str]]:
@@ -154,12 +166,13 @@ def _nearby(
     owned = {entry for group in groups for entry in group.entries} | excluded
     jobs = {job for entry in why if (job := job_in_name(entry))}
     found = dumps_of_run(inventory, names, set(why) | owned, jobs)
+    index = words_of_runs(groups)
     configs: list[Entry] = []
     code = 0
     for entry in inventory.entries:
         if entry in owned or entry in found:
             continue
-        names_of = owners(entry, groups) if entry.kind in {"config", "job", "status", "environment", "metrics"} else []
+        names_of = owners(entry, index) if entry.kind in {"config", "job", "status", "environment", "metrics"} else []
         if any(group is own for group in names_of for own in own_groups):
             found[entry] = "its name is part of the run's name"
         elif not names_of and entry.kind in _SHARED_KINDS and (entry.kind != "code" or code < MAX_CODE):
@@ -178,7 +191,7 @@ def _readable(project: Project, why: dict[Entry, str], unreadable: list[str]) ->
     """The entries that can be read as what they are; the others are named with the reason."""
     kept = []
     for entry in why:
-        if not os.access(entry.path, os.R_OK):
+        if not os.access(entry.path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
             unreadable.append(f"{project.show(entry.path)} (permission denied)")
         elif entry.kind == "log" and not entry.name.endswith((*COMPRESSED, ".bz2")) and _is_binary(entry):
             unreadable.append(f"{project.show(entry.path)} (binary, no text)")

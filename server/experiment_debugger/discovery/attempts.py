@@ -17,7 +17,7 @@ from experiment_debugger.discovery.inventory import Entry
 from experiment_debugger.discovery.names import ATTEMPT_WORDS, RUN_WORDS, normal, stem
 
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
-_NUMBERED = re.compile(r"^(?P<word>[a-z]*)-?(?P<number>\d{1,3})$")
+_NUMBERED = re.compile(r"^(?P<word>[a-z]*)-?(?P<number>\d{1,12})$")
 _STAMPED = re.compile(r"^(?:\d{4}-?\d\d-?\d\d[t-]?\d\d-?\d\d(?:-?\d\d)?|\d{8}-\d{6}|\d{4}-?\d\d-?\d\d|\d\d-\d\d-\d\d)")
 _TRIES = (RUN_WORDS | ATTEMPT_WORDS | {"take"}) - {
     "trial",

@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from experiment_debugger.discovery.inventory import Entry, Inventory
 from experiment_debugger.discovery.names import (
     ATTEMPT_WORDS,
-    NUMBERED_PARTS,
+    PARTS,
     RUN_WORDS,
     is_artifact_folder,
     label,
@@ -26,6 +25,7 @@ from experiment_debugger.discovery.names import (
 )
 
 CONSTITUTING = frozenset({"log", "metrics", "tensorboard", "wandb"})
+DUMPS = frozenset({"dump", "kernel", "scheduler", "gpu-log"})
 Key = tuple[str, ...]
 _RUN_FOLDER = re.compile(r"^(?:run|exp|experiment|job|slurm|expt)-?\d+$|^(?:offline-)?run-\d{8}-\d{6}-")
 _DATE = re.compile(r"^\d{4}-\d\d-\d\d$|^\d{8}$")
@@ -75,6 +75,25 @@ def group_runs(inventory: Inventory) -> list[Group]:
     Files that no run's name owns (configs, code, docs, nameless logs) are in no group, except that nameless logs are
     the one run of a tree without any named run.
     """
+    return (
+        _grouped(inventory, CONSTITUTING)
+        or _grouped(inventory, DUMPS)
+        or _nameless(inventory)
+        or notebook_runs(inventory)
+    )
+
+
+def notebook_runs(inventory: Inventory) -> list[Group]:
+    """Every notebook as a run of its own: its outputs are a log. They count only where no other run is meant."""
+    notebooks = [entry for entry in inventory.entries if entry.kind == "notebook"]
+    return [
+        Group(label(name), _display(name, label(name)), [entry], {(*entry.parts[:-1], name): 1})
+        for entry, name in ((entry, stem(entry.name)) for entry in notebooks)
+        if label(name)
+    ]
+
+
+def _grouped(inventory: Inventory, constituting: frozenset[str]) -> list[Group]:
     nested = _nested_folders(inventory)
     groups: dict[Key, Group] = {}
     loose: list[tuple[Entry, Unit]] = []
@@ -82,7 +101,7 @@ def group_runs(inventory: Inventory) -> list[Group]:
         unit = unit_of(entry, nested)
         if unit is None or not unit.key:
             continue
-        if entry.kind in CONSTITUTING and entry.in_area | (len(entry.parts) == 1):
+        if entry.kind in constituting and entry.in_area | (len(entry.parts) == 1):
             _join(groups, entry, unit)
         else:
             loose.append((entry, unit))
@@ -91,7 +110,7 @@ def group_runs(inventory: Inventory) -> list[Group]:
             _join(groups, entry, unit)
     _merge_versions(groups)
     _merge_attempts(groups)
-    return list(groups.values()) or _nameless(inventory)
+    return list(groups.values())
 
 
 def _join(groups: dict[Key, Group], entry: Entry, unit: Unit) -> None:
@@ -102,7 +121,7 @@ def _join(groups: dict[Key, Group], entry: Entry, unit: Unit) -> None:
 
 def _nameless(inventory: Inventory) -> list[Group]:
     """Logs without a run's name are one run, named after the folder that was looked at."""
-    logs = [entry for entry in inventory.entries if entry.kind in CONSTITUTING and not entry.in_data]
+    logs = [entry for entry in inventory.entries if entry.kind in CONSTITUTING | DUMPS and not entry.in_data]
     if not logs:
         return []
     return [Group((), inventory.base.name or "run", logs, {(): len(logs)})]
@@ -115,12 +134,12 @@ def unit_of(entry: Entry, nested: frozenset[tuple[str, ...]] = frozenset()) -> U
         return None
     for index, folder in enumerate(folders):
         upto = folders[: index + 1]
-        if is_artifact_folder(folder) or upto in nested:
+        if is_artifact_folder(folder) or upto in nested or (folder.isdigit() and folders[index - 1] == "mlruns"):
             continue
         if _DATE.match(normal(folder)) and index + 1 < len(folders) and _TIME.match(normal(folders[index + 1])):
             name = f"{folder}/{folders[index + 1]}"
             return Unit(folders[: index + 2], tokens(name.replace("/", "-")), name)
-        if folder.startswith(".") or normal(folder).split("-")[0] in NUMBERED_PARTS:
+        if folder.startswith(".") or normal(folder).split("-")[0] in PARTS:
             break
         return _folder_unit(folder, upto)
     own = stem(entry.name)
@@ -168,15 +187,13 @@ def _nested_folders(inventory: Inventory) -> frozenset[tuple[str, ...]]:
 
 def _merge_versions(groups: dict[Key, Group]) -> None:
     """`lightning_logs/version_6` and `logs/vae_sensors_version_6.log` are one run, where only one name fits."""
-    for key in [key for key in groups if len(key) == 1 and key[0].isdigit()]:
-        longer = [other for other in groups if other != key and _carries_number(other, key[0])]
-        if len(longer) == 1:
-            _absorb(groups, longer[0], key)
-
-
-def _carries_number(key: Key, number: str) -> bool:
-    pairs = pairwise(key)
-    return key[-1] == number and any(word in RUN_WORDS and after == number for word, after in pairs)
+    by_number: dict[str, list[Key]] = defaultdict(list)
+    for key in groups:
+        if len(key) > 2 and key[-1].isdigit() and key[-2] in RUN_WORDS:
+            by_number[key[-1]].append(key)
+    for number, longer in by_number.items():
+        if (number,) in groups and len(longer) == 1:
+            _absorb(groups, longer[0], (number,))
 
 
 def _merge_attempts(groups: dict[Key, Group]) -> None:
@@ -201,17 +218,27 @@ def _absorb(groups: dict[Key, Group], into: Key, key: Key) -> None:
         groups[into].units[unit] = groups[into].units.get(unit, 0) + count
 
 
-def owners(entry: Entry, groups: list[Group]) -> list[Group]:
+def words_of_runs(groups: list[Group]) -> dict[str, list[Group]]:
+    """The groups by each word of their names, for `owners`."""
+    index: dict[str, list[Group]] = defaultdict(list)
+    for group in groups:
+        for word in set(group.key):
+            index[word].append(group)
+    return index
+
+
+def owners(entry: Entry, index: dict[str, list[Group]]) -> list[Group]:
     """Groups that a config, job or status file belongs to by its name.
 
-    All its tokens are the run's (or the reverse), at least one of them with a digit; the longest match wins.
+    All its words are the run's (or the reverse), at least one of them with a digit; the longest match wins.
     """
-    words = set(label(stem(entry.name)) or tokens(stem(entry.name)))
+    own = set(label(stem(entry.name)) or tokens(stem(entry.name)))
     scored = []
-    for group in groups:
-        common = words & set(group.key)
+    for group in {id(group): group for word in own for group in index.get(word, ())}.values():
+        key = set(group.key)
+        common = own & key
         numbered = any(re.search(r"\d", word) for word in common)
-        if common and (words == set(group.key) or (numbered and common in (words, set(group.key)))):
+        if own == key or (numbered and common in (own, key)):
             scored.append((len(common), group))
     best = max((score for score, _ in scored), default=0)
     return [group for score, group in scored if score == best]

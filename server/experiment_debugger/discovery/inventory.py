@@ -25,6 +25,8 @@ DATA_ENTRIES = 200  # a folder of data with more entries holds data, not tables 
 DATA_TABLE_BYTES = 65_536
 PRUNED = frozenset(["node_modules", "__pycache__", "site-packages", "venv", "dist", "build", "htmlcov"])
 DATA_FOLDERS = frozenset(["data", "datasets", "dataset", "data-bin", "raw", "corpus", "corpora"])
+REGISTRIES = {("runs",), ("docs", "ops", "runs")}
+BOOKKEEPING = {("memory",), ("docs", "ops", "handoffs")}  # what people and skills tell each other
 HIDDEN_KEPT = frozenset({".hydra"})
 
 
@@ -131,7 +133,7 @@ class _Walk:
 
     def _child(self, item: os.DirEntry[str], folder: _Folder) -> list[_Folder]:
         name = item.name
-        if name in PRUNED or (name.startswith(".") and name not in HIDDEN_KEPT):
+        if (*folder.parts, name) in BOOKKEEPING or name in PRUNED or (name.startswith(".") and name not in HIDDEN_KEPT):
             return []
         if len(folder.parts) >= self.depth:
             self._skip(item.path, f"deeper than {self.depth} folders")
@@ -161,6 +163,8 @@ class _Walk:
         if not stat.S_ISREG(info.st_mode):
             self._skip(item.path, f"not a regular file: {_type_name(info.st_mode)}")
             return
+        if name.endswith((".json", ".yaml", ".yml")) and (*folder.parts, name.partition(".")[0]) in REGISTRIES:
+            return  # a registry speaks of runs and belongs to none
         if is_ignored(name) or (name.startswith(".") and folder.parts[-1:] != (".hydra",)):
             return
         if folder.in_data and info.st_size > DATA_TABLE_BYTES:

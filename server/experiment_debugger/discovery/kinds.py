@@ -64,13 +64,17 @@ _SIGNS: tuple[tuple[ArtifactKind, bytes], ...] = (
         rb"\A *JobID(?:Raw)?[ |]+\S|^Name: +\S+\nNamespace: |^slurm_load_jobs"
         rb"|^Job ID: \d+\nCluster: ",
     ),
-    ("environment", rb"\A(?:[A-Za-z][\w.-]*(?:\[[\w,]+\])?==\S+\s+){2}"
-                    rb"|\A# packages in environment|^PyTorch version: "),
+    (
+        "environment",
+        rb"\A(?:[A-Za-z][\w.-]*(?:\[[\w,]+\])?==\S+\s+){2}"
+        rb"|\A# packages in environment|^PyTorch version: ",
+    ),
 )
 _TEXT_SIGNS = tuple((kind, re.compile(pattern, re.MULTILINE)) for kind, pattern in _SIGNS)
 _SETTING = re.compile(rb"^[A-Za-z_][\w./-]* ?[:=][^\n]{0,200}$", re.MULTILINE)
 _LOG_SIGNS = re.compile(
-    rb"(?i)Traceback \(most recent|\d{2}:\d{2}:\d{2}[ ,.\]]|\b(?:epoch|step|iter\w*|loss)\b *[\[:= ]{1,2} *\d|\bWARNING\b"
+    rb"(?i)Traceback \(most recent|\d{2}:\d{2}:\d{2}[ ,.\]]|\bWARNING\b"
+    rb"|\b(?:epoch|step|iter\w*|loss)\b *[\[:= ]{1,2} *\d"
 )
 _SERIES_COLUMN = re.compile(
     rb"(?i)(?:^|,)\"?(?:global_?step|step|steps|iter\w*|epoch|epochs|training_iteration|timesteps_total|\w*loss\w*)\"?"
@@ -105,27 +109,21 @@ def kind_of(parts: tuple[str, ...], head: Head, *, in_area: bool) -> ArtifactKin
 def _by_name(name: str, parts: tuple[str, ...]) -> ArtifactKind | None:
     base = normal(stem(name))
     extension = _extension(name)
-    if base in _NOTES:
-        return "other"
-    if extension == "md" or parts[-1].startswith("."):
-        return "status" if base.endswith("-status") or base == "status" else "other"
+    if base in _NOTES or extension == "md" or name.startswith("."):
+        return "status" if base.split("-")[-1] == "status" else "other"
     if extension in {"py", "ipynb", "sbatch", "sh", "wandb", "pt", "pth", "ckpt", "safetensors", "cu", "cpp"}:
         return _BY_EXTENSION[extension]
-    if parts[:3] in _REGISTRIES or parts[:2] == (".agent", "run-status"):
-        return "status"
     if base.startswith("debug") and "wandb" not in parts:
         base = base.removeprefix("debug").lstrip("-")
     for kind, pattern in _BY_NAME:
         if pattern.search(base) and _fits(kind, extension):
             return kind
-    if re.fullmatch(r"[oe]\d+", extension):  # PBS and SGE: <job>.o<id>
-        return "log"
-    if extension in {"log", "out", "err"} or (not extension and base in _PLAIN_LOGS):
+    if "mlruns" in parts and parts[-2] == "metrics":  # one file a metric, lines of `time value step`
+        return "metrics"
+    pbs = re.fullmatch(r"[oe]\d+", extension)  # PBS and SGE: <job>.o<id>
+    if pbs or extension in {"log", "out", "err"} or (not extension and base in _PLAIN_LOGS):
         return "log"
     return None
-
-
-_REGISTRIES = {("docs", "ops", "runs.yaml"), ("docs", "ops", "runs.yml"), ("docs", "ops", "runs.json")}
 
 
 def _fits(kind: ArtifactKind, extension: str) -> bool:
@@ -209,9 +207,11 @@ def _extension(name: str) -> str:
     return name.rpartition(".")[2].lower() if "." in name.lstrip(".") else ""
 
 
+_TEXT_BYTES = bytes({7, 8, 9, 10, 12, 13, 27, *range(32, 256)})
+
+
 def is_binary(head: bytes) -> bool:
     """Whether the first bytes are no text; UTF-16 with a byte order mark is text, stray NULs of a torn log too."""
     if not head or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return False
-    control = sum(head.count(byte) for byte in (b"\x00", b"\x01", b"\x02", b"\x03", b"\x04", b"\x05", b"\x06", b"\x0e"))
-    return control > 0.1 * len(head)
+    return len(head.translate(None, _TEXT_BYTES)) > 0.03 * len(head)

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from experiment_debugger.discovery.grouping import Group
 from experiment_debugger.discovery.inventory import Entry, Inventory
-from experiment_debugger.discovery.names import normal, stem, tokens, words
+from experiment_debugger.discovery.names import RunId, normal, stem, tokens, words
 from experiment_debugger.discovery.registry import paths_in
 from experiment_debugger.discovery.text_ends import ends_of
 
 MAX_TEXTS = 40  # artifacts that are read for the hop
+FULL_TEXTS = 4  # of which both ends are read at length; ranks repeat each other
+LOG_BYTES = 32_768
 MAX_OTHERS = 400  # logs of other runs that are searched for this run's name
+MAX_JOINED = 150  # job outputs that a list of runs reads
+NAMING_BYTES = 8_192  # a job says in its first lines what it runs
 TEXT_KINDS = words("log scheduler job status config metrics environment dump kernel wandb other")
 DUMP_KINDS = frozenset({"kernel", "dump", "scheduler", "gpu-log"})
 # a run that starts from another run's checkpoint does not own that run
-_ANOTHER_RUN = re.compile(r"(?i)resum|load|restor|init|pretrain|finetun|from|compare|baseline|previous|teacher")
+_ANOTHER_RUN = re.compile(r"resum|load|restor|init|pretrained|from|compare|baseline|previous|teacher|ckpt|checkpoint")
 _PID = re.compile(r"(?i)\bpid[ =:]{0,3}(\d{2,8})\b|\bprocess (\d{2,8})\b|--pid[ =](\d{2,8})|\[(\d{3,8})\]")
 _JOB = re.compile(
     r"(?i)\bjob[_ ]?(?:id)?[ =:]{0,3}(\d{3,12})\b|SLURM_JOB_ID=(\d+)|^(\d{4,12})(?:[_.]\w+)?[| ]", re.MULTILINE
@@ -49,8 +54,8 @@ def names_in(entries: Iterable[Entry]) -> Names:
     readable = [entry for entry in entries if entry.kind in TEXT_KINDS]
     readable.sort(key=lambda entry: (entry.kind != "job", entry.kind != "log", -entry.mtime, entry.rel))
     texts = []
-    for entry in readable[:MAX_TEXTS]:
-        text = ends_of(entry.path)
+    for number, entry in enumerate(readable[:MAX_TEXTS]):
+        text = ends_of(entry.path, LOG_BYTES if number < FULL_TEXTS else NAMING_BYTES)
         texts.append(text)
         for path in paths_in(text):
             found.paths.setdefault(path, entry.rel)
@@ -109,21 +114,68 @@ def _names_another(job: Group, group: Group, others: list[Group]) -> bool:
     return any(_names(job, other) for other in others if other is not job and other is not group and not other.is_alias)
 
 
+def joined(groups: list[Group]) -> list[Group]:
+    """The groups with each alias in the one named run that it names, for lists; only the newest aliases are read."""
+    named = [group for group in groups if not group.is_alias]
+    aliases = sorted((group for group in groups if group.is_alias), key=lambda group: -group.newest)
+    merged: dict[int, Group] = {}
+    gone: set[int] = set()
+    for alias in aliases[:MAX_JOINED] if 0 < len(named) <= MAX_OTHERS else ():
+        targets = [group for group in named if _names(alias, group) or (len(named) == 1 and _names(group, alias))]
+        if len(targets) == 1:
+            target = merged.get(id(targets[0])) or replace(targets[0], entries=[*targets[0].entries])
+            target.entries.extend(alias.entries)
+            merged[id(targets[0])] = target
+            gone.add(id(alias))
+    return [merged.get(id(group), group) for group in groups if id(group) not in gone]
+
+
 def _names(source: Group, target: Group) -> bool:
-    """Whether a log of `source` names `target` outside of lines about another run's checkpoint."""
-    if not target.key:
-        return False
-    body = "[^a-z0-9]+".join(re.sub(r"(?<=\d)p(?=\d)", "[p.]", re.escape(token)) for token in target.key)
-    wanted = re.compile(rf"(?<![a-z0-9]){body}(?![a-z0-9])")
+    """Whether a log of `source` names `target` other than as the origin of a checkpoint."""
+    spellings = _spellings(target)
     logs = [entry for entry in source.entries if entry.kind == "log"]
-    for entry in logs[:4]:
-        text = ends_of(entry.path).lower()
-        for match in wanted.finditer(text):
-            start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
-            line = text[max(start, match.start() - 120) : end if end >= 0 else None]
-            if not _ANOTHER_RUN.search(line[:120]):
-                return True
+    return any(_is_named(_searchable(entry), spelling) for entry in logs[:4] for spelling in spellings)
+
+
+def _spellings(group: Group) -> list[str]:
+    """How texts name a run: by its folder or file name; an alias by its bare number or id too."""
+    names = {normal_text(unit[-1]) for unit in group.units if unit}
+    if group.is_alias or len(group.key) > 1:
+        names.add("-".join(group.key))
+    return [name for name in names if len(name) >= 3]
+
+
+def _searchable(entry: Entry) -> str:
+    return _searchable_text(entry.path, entry.size, entry.mtime)
+
+
+@lru_cache(maxsize=2048)
+def _searchable_text(path: str, _size: int, _mtime: float) -> str:
+    """Cached by size and time, because every pair of groups asks for it."""
+    return normal_text(ends_of(path, NAMING_BYTES))
+
+
+def _is_named(text: str, spelling: str) -> bool:
+    if spelling not in text:
+        return False
+    for match in re.finditer(rf"(?<![a-z0-9]){re.escape(spelling)}(?![a-z0-9])", text):
+        before = re.sub(r"[\w./~=-]*$", "", text[max(0, match.start() - 160) : match.start()])
+        flag = re.search(r"--?[a-z-]+=[\w./~-]*$", text[max(0, match.start() - 160) : match.start()])
+        if not _ANOTHER_RUN.search(before[-28:] + (flag[0] if flag else "")):
+            return True
     return False
+
+
+def display_names(inventory: Inventory, run: RunId) -> list[str]:
+    """Folder names of the W&B and MLflow runs that are called so; read only when no file or folder is."""
+    found: dict[str, None] = {}
+    for entry in inventory.entries:
+        if not (entry.kind == "wandb" or entry.name in {"meta.yaml", "mlflow.runName"}):
+            continue
+        if "tag" not in entry.name and run.find(re.sub(r"[^\w.@=+-]+", " ", ends_of(entry.path, NAMING_BYTES))):
+            folder = next((part for part in reversed(entry.parts[:-1]) if part not in {"files", "logs", "tags"}), "")
+            found[folder.rsplit("-", 1)[-1] if folder.startswith(("run-", "offline-run-")) else folder] = None
+    return [name for name in found if name]
 
 
 def dumps_of_run(inventory: Inventory, names: Names, taken: set[Entry], job_ids: set[str]) -> dict[Entry, str]:

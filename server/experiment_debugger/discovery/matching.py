@@ -56,8 +56,10 @@ def candidates(run: RunId, groups: list[Group]) -> list[Candidate]:
 
 
 def _candidate(run: RunId, group: Group, loose: bool) -> Candidate | None:
-    names = list(group.units) or [()]
-    for unit in names:
+    if not group.key:  # nameless logs: the folder that holds them names the run
+        match = run.find(group.display, loose=loose)
+        return Candidate(group, group.entries, (), (), match[0], ()) if match else None
+    for unit in group.units:
         hit = _in_parts(run, unit, loose)
         if hit is not None:
             index, match, part = hit

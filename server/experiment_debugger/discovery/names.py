@@ -40,11 +40,14 @@ RUN_WORDS = words(
     "wandb id no nr offline pbs sge lsf k8s pod"
 )
 """Words in front of a number that make it a run id."""
-NUMBERED_PARTS = words(
-    "seed rank localrank globalrank local global step steps epoch epochs iter iters iteration gpu gpus cuda "
-    "device node nodes worker workers checkpoint ckpt part shard lr bs batch batchsize layer layers dim d fold "
-    "split attempt restart retry requeue resume proc process host e k top temp beta gamma wd warmup hidden depth "
-    "width num n size len length ctx bf fp int"
+PARTS = words(
+    "rank localrank globalrank local global step steps epoch epochs iter iters iteration gpu gpus cuda device node "
+    "nodes worker workers checkpoint ckpt part shard attempt restart retry requeue resume proc process host"
+)
+"""Words in front of a number that make it a part of a run: a rank, a step, a try."""
+NUMBERED_PARTS = PARTS | words(
+    "seed fold split lr bs batch batchsize layer layers dim d e k top temp beta gamma wd warmup hidden depth width num "
+    "n size len length ctx bf fp int"
 )
 """Words in front of a number that make it something else than a run id."""
 ROLE_WORDS = words(
@@ -62,7 +65,7 @@ ATTEMPT_WORDS = words(
 _SEPARATORS = re.compile(r"[\s_.,=+@#~:()\[\]-]+")
 _EXTENSION = re.compile(
     r"(?i)\.(?:log|out|err|txt|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|md|sh|sbatch|slurm|pbs|py|ipynb|html?|gz|xz|zst|bz2"
-    r"|wandb|pt|pth|ckpt|safetensors|h5|keras|bin|[oe]\d+|\d{1,3})$"
+    r"|wandb|pt|pth|ckpt|safetensors|h5|keras|bin|\d{1,3})$"
 )
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d-?\d\d-?\d\d(?!\d)(?:[t-]\d\d-?\d\d-?\d\d(?!\d))?")
 _RANKS = (
@@ -80,6 +83,7 @@ def normal(name: str) -> str:
 @lru_cache(maxsize=65536)
 def stem(name: str) -> str:
     """The name without the extensions that artifacts have, `.1` rotations and compression included."""
+    name = re.sub(r"\.[oe](\d+)$", r"-\1", name)  # PBS and SGE: <job>.o<id>
     shorter = _EXTENSION.sub("", name)
     while shorter and shorter != name:
         name, shorter = shorter, _EXTENSION.sub("", shorter)
@@ -109,10 +113,10 @@ def label(name: str) -> tuple[str, ...]:
         words.pop()
     while words and (words[0] in RUN_WORDS | CONTAINERS or words[0] in ROLE_WORDS):
         words.pop(0)
-    if words and words[0] in NUMBERED_PARTS and all(word.isdigit() for word in words[1:]):
+    if words and words[0] in PARTS and all(word.isdigit() for word in words[1:]):
         return ()
     glued = re.fullmatch(r"([a-z]+)(\d+)", words[0]) if words else None
-    if glued and len(words) == 1 and glued[1] in RUN_WORDS | NUMBERED_PARTS:
+    if glued and len(words) == 1 and glued[1] in RUN_WORDS | PARTS:
         return (glued[2],) if glued[1] in RUN_WORDS else ()
     return tuple(words)
 

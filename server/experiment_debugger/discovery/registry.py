@@ -31,7 +31,9 @@ _PATH_KEYS = words(
     "log logs log_path log_file log_dir stdout stderr output error status_artifact status config config_path "
     "output_dir run_dir metrics artifacts job job_file checkpoint_dir tensorboard wandb_dir"
 )
-_PATH = re.compile(r"(?<![\w/.~-])(?:~?/|\./)?[\w.@=+-]+(?:/[\w.@=+-]+)*/?")
+_PATH = re.compile(
+    r"(?<![\w/.~-])(?:(?:~?/|\./)?[\w.@=+-]+/[\w./@=+-]*|(?:~?/|\./)[\w.@=+-]+|[\w@+-][\w.@+-]*\.[a-z]\w{0,5}(?![\w/]))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,13 @@ def registry_entries(project: Project, notes: list[str]) -> list[Record]:
 
 
 def find_entry(entries: list[Record], run: RunId) -> Record | None:
-    """The entry of exactly this id; leading zeros do not matter when only one entry fits."""
+    """The entry of exactly this id or job id; leading zeros do not matter when only one entry fits."""
     exact = [entry for entry in entries if entry.id.lower() == run.text.lower()]
     loose = [entry for entry in entries if run.is_number and entry.id.isdigit() and int(entry.id) == int(run.text)]
-    return exact[0] if exact else loose[0] if len({entry.id for entry in loose}) == 1 else None
+    jobs = [entry for entry in entries if entry.fields.get("job_id") == run.text]
+    if exact or len(jobs) == 1:
+        return (exact or jobs)[0]
+    return loose[0] if len({entry.id for entry in loose}) == 1 else None
 
 
 def _records(data: object) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -146,8 +151,7 @@ def handoff_row(project: Project, run: str, notes: list[str]) -> Record | None:
 
 def paths_in(text: str) -> list[str]:
     """Words of a text that look like paths: they have a folder, or an extension."""
-    found = dict.fromkeys(match[0].rstrip(".") for match in _PATH.finditer(text[:200_000]))
-    return [word for word in found if "/" in word.strip("/") or re.search(r"\.[a-z]\w{0,5}$", word)]
+    return [word for word in dict.fromkeys(_PATH.findall(text, 0, 200_000)) if word.strip("/.")]
 
 
 def _parse(text: str, name: str, notes: list[str]) -> object:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 from experiment_debugger.discovery.assembly import Selection, assemble
 from experiment_debugger.discovery.declared import state_of
-from experiment_debugger.discovery.grouping import Group, group_runs
+from experiment_debugger.discovery.grouping import Group, group_runs, notebook_runs
 from experiment_debugger.discovery.inventory import Entry, Inventory, take_inventory
 from experiment_debugger.discovery.kinds import kind_of
+from experiment_debugger.discovery.links import display_names, joined
 from experiment_debugger.discovery.matching import Candidate, candidates, different_runs
 from experiment_debugger.discovery.names import RunId, stem
 from experiment_debugger.discovery.registry import Record, find_entry, handoff_row, status_note
@@ -50,9 +52,9 @@ def _note(tree: Tree, name: str) -> Record | None:
     return status_note(tree.project, name, [])
 
 
-def _points_into(tree: Tree, entry: Record, group: Group) -> bool:
+def _points_into(tree: Tree, record: Record, group: Group) -> bool:
     rels = {one.rel for one in group.entries}
-    return any(tree.project.show(path) in rels for path in entry.paths if not path.startswith("~"))
+    return any(tree.project.show(path) in rels for path in record.paths if not path.startswith("~"))
 
 
 def resolve(project: Project, run: str | int | None, *, typed_path_allowed: bool = False) -> Run:
@@ -69,10 +71,19 @@ def resolve(project: Project, run: str | int | None, *, typed_path_allowed: bool
     tree = survey(project)
     if not text:
         return _only_run(tree)
-    for spelled in dict.fromkeys((text, stem(text), *display_names(tree.inventory, text))):
-        found = _from_id(tree, RunId(spelled), asked=text)
-        if found is not None:
-            return found
+    for look in (tree, replace(tree, groups=notebook_runs(tree.inventory))):
+        for spelled in dict.fromkeys((text, stem(text))):
+            found = _from_id(look, RunId(spelled))
+            if found is not None:
+                return found
+    called = display_names(tree.inventory, RunId(text))
+    if len(called) > 1:
+        raise RunNotFound(
+            f"expected one run called '{text}'; found {len(called)}: {', '.join(called)}; name one of them"
+        )
+    found = _from_id(tree, RunId(called[0])) if called else None
+    if found is not None:
+        return replace(found, how_found=f"display name '{text}' of {called[0]}")
     raise RunNotFound(_none_found(tree, text))
 
 
@@ -149,44 +160,75 @@ def _file_entries(project: Project, inventory: Inventory, path: Path, info: os.s
     known = next((entry for entry in inventory.entries if entry.path == str(path)), None)
     kind = known.kind if known else kind_of((path.name,), bytes, in_area=True)
     parts = tuple(project.show(path).split("/")) if project.may_read(path) else (path.name,)
-    entry = known or Entry(parts, str(path), "log" if kind == "other" else kind, info.st_size, info.st_mtime, in_area=True)
+    entry = known or Entry(
+        parts, str(path), "log" if kind == "other" else kind, info.st_size, info.st_mtime, in_area=True
+    )
     return [entry, *same]
 
 
 def _from_id(tree: Tree, run: RunId) -> Run | None:
+    """The run of an id; None when nothing knows the id."""
     notes = tree.inventory.unreadable
-    entry = find_entry(tree.registry, run)
-    how = f"entry in {entry.at}" if entry else ""
+    record = find_entry(tree.registry, run)
     row = handoff_row(tree.project, run.text, notes)
     if row is not None and "run" in row.fields:
         run = RunId(row.fields["run"])
-        entry = entry or find_entry(tree.registry, run)
+        record = record or find_entry(tree.registry, run)
     note = status_note(tree.project, run.text, notes)
     jobs = jobs_of(tree, run)
-    named, missing = pointed_to(tree, [one for one in (entry, row, note) if one is not None])
-    from_jobs, open_jobs = outputs_of(tree, jobs)
-    named |= {one: why for one, why in from_jobs.items() if one not in named}
-    how = how or (f"handoff row {row.at}" if row else "") or (f"status note {note.at}" if note else "")
-    how = how or (f"job file {jobs[0].name}" if jobs and from_jobs else "")
-    matched = _matched(tree, run, named, bool(entry or row))
+    named, missing = pointed_to(tree, [one for one in (record, row, note) if one is not None])
+    from_jobs, open_ends = outputs_of(tree, jobs)
+    for one, why in from_jobs.items():
+        named.setdefault(one, why)
+    matched = _matched(tree, run, named, certain=bool(record or row))
+    how = _how(run, record, row, note, jobs[0].name if from_jobs else None)
     if not matched and not named:
-        return None if entry is None and row is None and note is None else _empty(tree, run, how, missing)
-    how = how or (f"names that carry '{run.text}'")
-    ends = tuple(name for one in matched for name in one.alternatives)
-    chosen = Selection(run.text, how, [one.group for one in matched], None, named, missing=[*missing, *open_jobs])
-    chosen.entries = [item for one in matched for item in one.entries] or None
-    chosen.alternatives, chosen.registry, chosen.note, chosen.run_id = ends, entry, note, run
+        if record or row or note or jobs:
+            known = how if record or row or note else f"job file {jobs[0].name}"
+            raise RunNotFound(_nothing_readable(tree, run, known, [*missing, *open_ends]))
+        return None
+    by_rel = tree.inventory.by_rel()
+    named |= {by_rel[job.name]: f"job file of '{run.text}'" for job in jobs}
+    if note is not None and (own := by_rel.get(note.at.rpartition(":")[0])) is not None:
+        named.setdefault(own, f"status note of '{run.text}'")
+    chosen = Selection(
+        id=run.text,
+        how=how,
+        groups=[one.group for one in matched],
+        entries=[item for one in matched for item in one.entries] or None,
+        named=named,
+        missing=[*missing, *open_ends],
+        alternatives=tuple(name for one in matched for name in one.alternatives),
+        record=record or next((one for one in tree.registry if _points_into_any(tree, one, matched)), None),
+        note=note,
+    )
     return assemble(tree.project, tree.inventory, tree.groups, chosen)
 
 
-def _empty(tree: Tree, run: RunId, how: str, missing: list[str]) -> Run:
-    raise RunNotFound(
-        f"expected artifacts of run '{run.text}' ({how}); found none that can be read in {tree.project.root}"
-        f"{': ' + '; '.join(missing[:3]) if missing else ''}; copy its logs into the project or give a path"
+def _how(run: RunId, record: Record | None, row: Record | None, note: Record | None, job: str | None) -> str:
+    """Which source knew the id first, in the contract's order."""
+    if record is not None:
+        return f"entry in {record.at}"
+    if row is not None:
+        return f"handoff row {row.at}"
+    if note is not None:
+        return f"status note {note.at}"
+    return f"job file {job}" if job else f"names that carry '{run.text}'"
+
+
+def _points_into_any(tree: Tree, record: Record, matched: list[Candidate]) -> bool:
+    return any(_points_into(tree, record, one.group) for one in matched)
+
+
+def _nothing_readable(tree: Tree, run: RunId, how: str, missing: list[str]) -> str:
+    because = f": {'; '.join(missing[:3])}" if missing else ""
+    return (
+        f"expected artifacts of run '{run.text}' ({how}); found none that can be read in {tree.project.root}{because}; "
+        "copy its logs into the project or give a path"
     )
 
 
-def _matched(tree: Tree, run: RunId, named: dict[Entry, str], certain: bool) -> list[Candidate]:
+def _matched(tree: Tree, run: RunId, named: dict[Entry, str], *, certain: bool) -> list[Candidate]:
     """The groups that are the run; raises `RunNotFound` when several different runs carry the id.
 
     What a registry, a note or a job file points to decides between them.

@@ -10,11 +10,13 @@ from experiment_debugger.discovery.grouping import Group, group_runs
 from experiment_debugger.discovery.inventory import Entry, Inventory, take_inventory
 from experiment_debugger.discovery.jobfiles import JobFile, job_label, output_regex, read_job
 from experiment_debugger.discovery.kinds import kind_of
-from experiment_debugger.discovery.names import RunId
+from experiment_debugger.discovery.names import RunId, normal
 from experiment_debugger.discovery.registry import Record, registry_entries
 from experiment_debugger.discovery.text_ends import ends_of
 from experiment_debugger.errors import PathOutsideProject
 from experiment_debugger.project import Project
+
+MAX_JOB_FILES = 100
 
 
 @dataclass(slots=True)
@@ -35,12 +37,13 @@ def survey(project: Project) -> Tree:
 
 
 def jobs_of(tree: Tree, run: RunId) -> list[JobFile]:
-    """Job files whose name carries the id: `jobs/<id>.sh`, `<id>-runai.sh`, `train-<id>.sbatch`."""
-    return [
-        read_job(ends_of(entry.path), entry.rel)
-        for entry in tree.inventory.entries
-        if entry.kind == "job" and run.find(job_label(entry.name)) is not None
-    ]
+    """Job files whose name carries the id (`jobs/<id>.sh`, `<id>-runai.sh`), else those that name their job so."""
+    files = [entry for entry in tree.inventory.entries if entry.kind == "job"]
+    own = [entry for entry in files if run.find(job_label(entry.name)) is not None]
+    if own:
+        return [read_job(ends_of(entry.path), entry.rel) for entry in own]
+    jobs = [read_job(ends_of(entry.path), entry.rel) for entry in files[:MAX_JOB_FILES]]
+    return [job for job in jobs if job.job_name and normal(job.job_name) == normal(run.text)]
 
 
 def outputs_of(tree: Tree, jobs: list[JobFile]) -> tuple[dict[Entry, str], list[str]]:

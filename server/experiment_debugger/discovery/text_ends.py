@@ -13,29 +13,29 @@ END_BYTES = 65_536
 MAX_YAML_BYTES = 1_000_000
 
 
-@lru_cache(maxsize=512)
-def _ends(path: str, size: int, _mtime: float) -> str:
+@lru_cache(maxsize=1024)
+def _ends(path: str, size: int, _mtime: float, limit: int) -> str:
     """Cached by size and time, because a run that is being written changes."""
-    head = read_head(path, END_BYTES)
+    head = read_head(path, limit)
     if path.endswith((".gz", ".xz")):
         return _decompressed(path, head).decode("utf-8", "replace")
-    if size <= END_BYTES:
+    if size <= limit:
         return head.decode("utf-8", "replace")
     try:
         with open(path, "rb") as file:
-            file.seek(max(END_BYTES, size - END_BYTES))
-            return (head + b"\n" + file.read(END_BYTES)).decode("utf-8", "replace")
+            file.seek(max(limit, size - limit))
+            return (head + b"\n" + file.read(limit)).decode("utf-8", "replace")
     except OSError:
         return head.decode("utf-8", "replace")
 
 
-def ends_of(path: str) -> str:
-    """First and last 64 kB as text; empty when the file cannot be read."""
+def ends_of(path: str, limit: int = END_BYTES) -> str:
+    """The first and last `limit` bytes as text; empty when the file cannot be read."""
     try:
         info = os.stat(path)
     except OSError:
         return ""
-    return _ends(path, info.st_size, info.st_mtime)
+    return _ends(path, info.st_size, info.st_mtime, limit)
 
 
 def _decompressed(path: str, head: bytes) -> bytes:

@@ -27,12 +27,13 @@ _PAIR = re.compile(
 )
 _COUNTED = re.compile(
     r"(?:global[_ ]?step|num_updates|\bsteps?|\biter(?:ation)?s?(?:\(\w+\))?|\bit|\bupdates?|\bbatch)"
-    r"['\"]?[ :='\"#\[]*(?P<step>\d[\d,]*)(?:\s*(?:/|of)\s*(?P<total>\d[\d,]*))?(?![\w.]|\s*it/s)",
+    r"['\"]?[ :='\"#\[]*(?P<step>\d[\d,]*)(?:\s*(?:/|of)\s*(?P<total>\d[\d,]*))?(?![\w.%]|\s*it/s)",
     re.IGNORECASE,
 )
 _GLOBAL = re.compile(r"(?:global[_ ]?step|num_updates)['\"]?[ :='\"]*(?P<step>\d+)", re.IGNORECASE)
 _BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+) \[(?:\d+:\d\d|[.=>\-]{5})")
 _SAMPLES = re.compile(r"\[\s*\d+/\d+ \(\d+(?:\.\d+)?%\)\]")
+_IN_EPOCH = re.compile(r"\bepoch\W{0,3}\d+\W{1,3}(?:batch|iter\w*|step)\b", re.IGNORECASE)
 _WITHIN_EPOCH = re.compile(
     r"""(?xi)
     \[\s*(?:epoch\s*)?(?P<epoch1>\d+)(?:/(?P<epochs1>\d+))?\]\s*\[\s*(?:batch\ |iter\ )?(?P<at1>\d+)/(?P<size1>\d+)\]
@@ -60,7 +61,7 @@ ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
         "loss",
         re.compile(r"loss(?:es)?(?:[_/].*)?$|^(?:nll|kl|ce|recon|elbo|ppl|perplexity)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
     ),
-    ("memory", re.compile(r"mem(?:ory)?$|gpu_mem|max_mem", re.IGNORECASE)),
+    ("memory", re.compile(r"mem(?:ory)?(?:_|$)|alloc(?:ated)?(?:_|$)|reserved(?:_|$)", re.IGNORECASE)),
     (
         "metric",
         re.compile(r"acc(?:uracy)?\d*$|top[-_@]?\d|dice|iou|map|\bf1|auc|bleu|wer|reward|recall|precision|r@\d|ctc|fer$", re.IGNORECASE),
@@ -72,7 +73,7 @@ _EVALUATION = re.compile(
 )
 _TRAINING = re.compile(r"train", re.IGNORECASE)
 _NOT_TRAINING = re.compile(
-    r"'train_runtime'|train_loss\s*=|\bbest\b|download|Loading checkpoint shards|\bMap\b:?|Filter:|Tokeniz|Extracting"
+    r"'train_runtime'|^\s*train_loss\s+=|\bbest\b|download|Loading checkpoint shards|\bMap\b:?|Filter:|Tokeniz|Extracting"
     r"|Fetching|Generating|Casting|Saving|B/s[\],]",
     re.IGNORECASE,
 )
@@ -102,6 +103,8 @@ class Report:
     size: int | None = None
     eta: float | None = None
     is_dict: bool = False
+    only_memory: bool = False
+    """A report of memory at some step, which is no sign that training goes on."""
 
 
 def read_bar(text: str) -> tuple[int, int] | None:
@@ -118,12 +121,17 @@ def read_report(text: str) -> Report | None:
     if yolo:
         return _ultralytics(yolo)
     values = dict(_pairs(text))
-    if not any(role_of(key) in LEARNING_ROLES for key in values) and "sec/step" not in text:
+    roles = {role_of(key) for key in values}
+    only_memory = not roles & LEARNING_ROLES and "sec/step" not in text
+    if only_memory and "memory" not in roles:
         return None
     evaluation = bool(_EVALUATION.search(text)) and not _TRAINING.search(text[:60])
-    report = Report(values, evaluation, is_dict="{" in text and ("'" in text or '"' in text))
+    report = Report(values, evaluation, is_dict="{" in text and ("'" in text or '"' in text), only_memory=only_memory)
     _place(report, text)
-    return report if report.step is not None or report.epoch is not None or report.is_dict else None
+    if only_memory and report.step is None:
+        return None
+    known = report.step is not None or report.epoch is not None or report.at is not None
+    return report if known or report.is_dict else None
 
 
 def _place(report: Report, text: str) -> None:
@@ -149,7 +157,11 @@ def _place(report: Report, text: str) -> None:
     elif bar and report.epoch is not None and report.epoch.is_integer():
         report.at, report.size = bar
     elif (counted := _COUNTED.search(text)) is not None:
-        report.step = int(counted["step"].replace(",", ""))
+        number = int(counted["step"].replace(",", ""))
+        if _IN_EPOCH.search(text) and not counted["total"]:
+            report.at = number
+            return
+        report.step = number
         report.total = int(counted["total"].replace(",", "")) if counted["total"] else None
     elif bar:
         report.step, report.total = bar

@@ -69,16 +69,24 @@ class Line:
 
     @property
     def time(self) -> float | None:
-        """The stamp of this line, else of the nearest earlier line that has one."""
+        """The stamp that the line itself carries."""
         if self._stamp is False:
             head = to_text(self._chunk[self.start : min(self.end, self.start + 200)])
             self._stamp = self._clock.read(head)
-            if self._stamp is None:
-                self._stamp = next(
-                    (stamp for text in self.before(40) if (stamp := self._clock.read(text)) is not None),
-                    self._clock.last,
-                )
         return self._stamp if isinstance(self._stamp, float) else None
+
+    @property
+    def clock_time(self) -> float | None:
+        """The last stamp that was read in this file, cheap and good enough for reports that follow each other closely."""
+        return self._clock.last
+
+    @property
+    def not_before(self) -> float | None:
+        """The stamp of this line, else of the nearest earlier line that has one: a lower bound."""
+        if self.time is not None:
+            return self.time
+        earlier = (self._clock.read(text) for text in self.before(40))
+        return next((stamp for stamp in earlier if stamp is not None), self._clock.last)
 
 
 class Consumer:

@@ -17,6 +17,7 @@ class LogMatch:
     span: tuple[int, int]
     rank: int | None
     time: float | None
+    not_before: float | None
     groups: dict[str, str] = field(default_factory=dict)
 
 

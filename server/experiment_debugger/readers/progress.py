@@ -18,6 +18,8 @@ from experiment_debugger.readers.lines import Consumer, Line
 from experiment_debugger.readers.prefixes import split_prefix
 
 _KERAS_SAMPLES = re.compile(r"^Train on (\d+) samples")
+_HF_TOTAL = re.compile(r"Total optimization steps = ([\d,]+)")
+_HF_EPOCHS = re.compile(r"Num Epochs = ([\d,]+)")
 MOST_TEXTS = 400  # kept texts of one column
 LONGEST_REPORT = 4000  # characters
 
@@ -37,6 +39,7 @@ class Column:
     """The text of values that someone may want to quote: around a step from finite to not finite, new peaks, drops."""
     _last_text: str = ""
     _peak: float = -math.inf
+    _newest: int = -1
 
     def add(self, line: int, step: int, value: float, text: str) -> None:
         """Append one value and keep its text where it is remarkable."""
@@ -46,7 +49,7 @@ class Column:
         self.values.append(value)
         if len(self.texts) < MOST_TEXTS and self._is_remarkable(value, previous, index):
             self.texts[index] = text
-            if index:
+            if index and self.role != "memory":
                 self.texts.setdefault(index - 1, self._last_text)
         self._last_text = text
 
@@ -55,6 +58,11 @@ class Column:
             return index == 0 or math.isfinite(previous)
         if self.role == "loss-scale":
             return value < previous
+        if self.role == "memory":
+            if self._newest > 0:
+                del self.texts[self._newest]
+            self._newest = index
+            return True
         if value > self._peak and self.role == "grad-norm":
             self._peak = value
             return True
@@ -71,6 +79,7 @@ class ProgressReader(Consumer):
     literals = (
         b"loss", b"Loss", b"LOSS", b"it/s", b"s/it", b"step ", b"Step ", b"step:", b"step=", b"steps", b"iteration", b"Iter", b"iter ",
         b"iter:", b"Epoch", b"epoch", b"/step", b"grad_norm", b"gnorm", b" it  ", b" ep ", b"Train on ", b"G   ",
+        b"Num Epochs = ",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -91,6 +100,9 @@ class ProgressReader(Consumer):
         self._last_total: int | None = None
         self._training_total: int | None = None
         self._samples: int | None = None
+        self._farthest: dict[int, int] = {}
+        self._hf_total: int | None = None
+        self._hf_epochs: int | None = None
         self._batch: int | None = None
 
     def candidate(self, line: Line, hits: Sequence[tuple[int, int]]) -> None:
@@ -107,21 +119,31 @@ class ProgressReader(Consumer):
             self._bars[self._last_total] = done
         report = read_report(rest)
         if report is None:
-            self._note_samples(rest)
+            self._note_plan(rest)
             return
+        self.add_report(line.number, line.time or line.clock_time, report, text, rank)
+
+    def add_report(self, line: int, time: float | None, report: Report, text: str, rank: int | None = None) -> None:
+        """Take one report in, wherever it comes from; `time` is seconds or None."""
         step = self._step(report)
         self._plan(report, step)
-        self._add(line, step, rank, report, text)
+        self._add(line, time, step, rank, report, text)
 
-    def _note_samples(self, text: str) -> None:
-        found = _KERAS_SAMPLES.match(text)
-        if found:
+    def _note_plan(self, text: str) -> None:
+        """What Keras and HF Trainer print once, before the first report."""
+        if found := _KERAS_SAMPLES.match(text):
             self._samples = int(found.group(1))
+        if found := _HF_TOTAL.search(text):
+            self._hf_total = int(found.group(1).replace(",", ""))
+        if found := _HF_EPOCHS.search(text):
+            self._hf_epochs = int(found.group(1).replace(",", ""))
 
     def _step(self, report: Report) -> int | None:
         if report.at is not None and report.size is not None and report.epoch is not None:
             at, size = self._in_batches(report.at, report.size)
             return self._global(int(report.epoch), at, size)
+        if report.at is not None:
+            return self._beyond_known(int(report.epoch or 0), report.at)
         if report.step is not None and report.total is not None and report.total == self._samples:
             return self._in_batches(report.step, report.total)[0]
         if report.step is not None or not report.is_dict:
@@ -129,7 +151,18 @@ class ProgressReader(Consumer):
         if not report.evaluation and "learning_rate" in report.values:
             self._training_total = self._last_total
         total = self._training_total or self._last_total
-        return self._bars.get(total) if total is not None else None
+        if total is not None and (self._hf_total is None or total == self._hf_total):
+            return self._bars.get(total)
+        if self._hf_total and self._hf_epochs and report.epoch is not None:
+            return round(report.epoch * self._hf_total / self._hf_epochs)
+        return None
+
+    def _beyond_known(self, epoch: int, at: int) -> int:
+        """The global step where the log counts batches within an epoch but never says how many there are."""
+        self._farthest[epoch] = max(self._farthest.get(epoch, 0), at)
+        size = max((far for other, far in self._farthest.items() if other != epoch), default=0)
+        first = min(self._farthest)
+        return (epoch - first) * size + at
 
     def _in_batches(self, at: int, size: int) -> tuple[int, int]:
         """Samples turned into batches where the log counts samples."""
@@ -162,7 +195,7 @@ class ProgressReader(Consumer):
         """Planned optimizer steps, where the log says so."""
         if self.epochs and self._size:
             return self.epochs * self._size
-        return self._total or self._planned_by_eta
+        return self._hf_total or self._total or self._planned_by_eta
 
     @property
     def reached_plan(self) -> bool:
@@ -175,17 +208,19 @@ class ProgressReader(Consumer):
             return last >= 0.98 * total
         return bool(self.epochs and self.last_epoch is not None and self.last_epoch >= self.epochs - 1)
 
-    def _add(self, line: Line, step: int | None, rank: int | None, report: Report, text: str) -> None:
+    def _add(
+        self, line: int, time: float | None, step: int | None, rank: int | None, report: Report, text: str
+    ) -> None:
         number = -1 if step is None else step
-        stamp = line.time
-        self.lines.append(line.number)
-        self.steps.append(number)
-        self.times.append(math.nan if stamp is None else stamp)
-        self.ranks.append(-1 if rank is None else rank)
-        self.evaluation.append(report.evaluation)
+        if not report.only_memory:
+            self.lines.append(line)
+            self.steps.append(number)
+            self.times.append(math.nan if time is None else time)
+            self.ranks.append(-1 if rank is None else rank)
+            self.evaluation.append(report.evaluation)
         for key, value in report.values.items():
             column = self.columns.get((key, rank, report.evaluation))
             if column is None:
                 column = Column(key, role_of(key), rank, report.evaluation)
                 self.columns[key, rank, report.evaluation] = column
-            column.add(line.number, number, value, text)
+            column.add(line, number, value, text)

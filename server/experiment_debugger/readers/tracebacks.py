@@ -53,6 +53,7 @@ class Traceback:
     prefix: str
     rank: int | None
     time: float | None
+    not_before: float | None
     frames: list[Frame] = field(default_factory=list)
     last: int = 0
     exception: str = ""
@@ -107,7 +108,7 @@ class TracebackReader(Consumer):
             self.dropped += 1
             return
         pending = self._open.pop(prefix, None)
-        block = Traceback(line.number, prefix, rank, line.time)
+        block = Traceback(line.number, prefix, rank, line.time, line.not_before)
         before = next(line.before(1), "")
         head = rest.split("Traceback (most recent", 1)[0]
         block.ignored = "Exception ignored in" in before or "--- Logging error ---" in before

@@ -108,7 +108,8 @@ class Clip:
     def apply(self, data: Tree, _left_out: Counter[str]) -> None:
         """Clip in place; the sign at the cut says it, so nothing is counted."""
         for holder, key in _places(data, self.path.split(".")):
-            holder[key] = clip(holder[key], self.length)
+            if isinstance(holder[key], str):
+                holder[key] = clip(holder[key], self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,9 @@ def _places(holder: Any, parts: Sequence[str]) -> Iterator[tuple[Any, Any]]:
 def _keys(holder: Any, part: str) -> list[Any]:
     if isinstance(holder, dict):
         return list(holder) if part == "*" else [part] if holder.get(part) is not None else []
-    if isinstance(holder, list):
-        first = 0 if part == "*" else int(part.removesuffix("+"))
-        return list(range(first, len(holder) if part == "*" or part.endswith("+") else min(first + 1, len(holder))))
+    if isinstance(holder, list) and part == "*":
+        return list(range(len(holder)))
+    if isinstance(holder, list) and part.rstrip("+").isdigit():
+        first = int(part.rstrip("+"))
+        return list(range(first, len(holder) if part.endswith("+") else min(first + 1, len(holder))))
     return []

@@ -84,7 +84,7 @@ class SignatureReader(MatchReader):
             return None
         self._rules[rule.id] = rule
         _, rank, _ = split_prefix(text)
-        return LogMatch(rule.id, line.number, text, _span(rule, text), rank, line.time, groups)
+        return LogMatch(rule.id, line.number, text, _span(rule, text), rank, line.time, line.not_before, groups)
 
     def _keep(self, match: LogMatch) -> None:
         kept = self._kept[match.rule]

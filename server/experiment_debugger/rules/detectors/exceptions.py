@@ -82,6 +82,7 @@ def _finding(entry: FileEvidence, block: Traceback) -> Finding:
             line=root.last,
             step=entry.steps_before(root.first),
             time=root.time,
+            not_before=root.not_before,
             rank=rank,
             attempt=entry.artifact.attempt,
         ),

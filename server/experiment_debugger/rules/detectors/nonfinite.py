@@ -123,7 +123,7 @@ def _onset(column: Column) -> tuple[int, bool] | None:
 )
 def loss_nan_onset(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """The earliest loss of each file and rank that is not finite."""
-    for entry in evidence.files:
+    for entry in (*evidence.files, *evidence.tables):
         found: dict[int | None, tuple[int, int, Column, bool]] = {}
         for column in entry.progress.columns.values():
             onset = _onset(column) if column.role == "loss" and not column.evaluation else None

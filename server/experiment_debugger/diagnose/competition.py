@@ -1,0 +1,104 @@
+"""Which findings can be the root or an effect: real, of the attempt in question, and not recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiment_debugger.diagnose.ranking import comes_before, rank
+from experiment_debugger.evidence import RunEvidence
+from experiment_debugger.models import Finding
+from experiment_debugger.rules.base import Rulebook, effects
+
+COMPETING = frozenset({"root", "symptom", "teardown"})
+
+
+def competitors(findings: Sequence[Finding], evidence: RunEvidence, book: Rulebook) -> list[Finding]:
+    """The findings that compete, in order of rules."""
+    endings = [finding for finding in findings if finding.role == "ending"]
+    real = [finding for finding in findings if finding.role in COMPETING and finding.kind == "bug"]
+    lasting = [
+        finding
+        for finding in real
+        if not finding.recovered
+        and not _recovered_elsewhere(finding, evidence, endings)
+        and not _overtaken(finding, endings)
+    ]
+    lasting = _of_last_attempt(lasting, endings, evidence, book)
+    return lasting + _misplaced(real, lasting, evidence, book)
+
+
+def last_attempt(evidence: RunEvidence) -> int:
+    """The index of the latest attempt that wrote a log."""
+    return max((entry.artifact.attempt for entry in evidence.files if entry.stats.lines), default=0)
+
+
+def _of_last_attempt(
+    lasting: list[Finding], endings: Sequence[Finding], evidence: RunEvidence, book: Rulebook
+) -> list[Finding]:
+    """Failures of the last attempt, and earlier ones that lead to them; earlier ones alone when it left no trace."""
+    last = last_attempt(evidence)
+    current = [finding for finding in lasting if finding.position.attempt == last]
+    failed = [finding for finding in current if finding.role != "teardown"]
+    if not failed:
+        over = any(ending.position.attempt == last for ending in endings)
+        went_on = any(entry.artifact.attempt == last and entry.progress.lines for entry in evidence.files)
+        return current if over or went_on else lasting
+    classes = {finding.symptom_class for finding in failed}
+    rules = {finding.rule for finding in failed}
+    return current + [
+        finding
+        for finding in lasting
+        if finding.position.attempt != last
+        and (finding.rule in rules or classes & effects(book.symptoms, finding.symptom_class))
+    ]
+
+
+def _recovered_elsewhere(finding: Finding, evidence: RunEvidence, endings: Sequence[Finding]) -> bool:
+    """Whether an error in a file without progress was followed by progress or a normal end in another file."""
+    own = evidence.file(finding.position.path)
+    if own is None or own.progress.lines:
+        return False
+    attempt = finding.position.attempt
+    others = [entry for entry in evidence.files if entry is not own and entry.artifact.attempt == attempt]
+    when = finding.position.time
+    if when is not None and any(entry.times() for entry in others):
+        return sum(stamp > when + 1 for entry in others for stamp in entry.times()) >= 2
+    ended = any(ending.position.path != own.name and ending.position.attempt == attempt for ending in endings)
+    return ended and finding.level != "fatal"
+
+
+def _overtaken(finding: Finding, endings: Sequence[Finding]) -> bool:
+    """Whether a normal end settles a finding.
+
+    A job that was cleared away after its training was complete did not fail; an interruption or a dead helper process
+    before a normal end of the same file was made good by a requeue or a retry.
+    """
+    if finding.symptom_class == "scheduler-ended":
+        return any(comes_before(ending, finding) is True or _is_before(finding, ending) for ending in endings)
+    return finding.role == "symptom" and any(_is_before(finding, ending) for ending in endings)
+
+
+def _is_before(finding: Finding, ending: Finding) -> bool:
+    return comes_before(finding, ending) is True
+
+
+def _misplaced(
+    real: Sequence[Finding], lasting: Sequence[Finding], evidence: RunEvidence, book: Rulebook
+) -> list[Finding]:
+    """Exceptions above all reports of their file that look recovered, when the end of the run has no other reason.
+
+    torchrun's tee and buffered stdout print a late exception before the progress that came first.
+    """
+    unexplained = [root for root in rank(lasting, book).roots if root.role == "symptom"]
+    if not unexplained or any(finding.role == "root" for finding in lasting):
+        return []
+    found = []
+    for finding in real:
+        own = evidence.file(finding.position.path)
+        line = finding.position.line
+        if finding.role != "root" or not finding.recovered or own is None or line is None:
+            continue
+        reach = effects(book.symptoms, finding.symptom_class)
+        if own.stands_above_all_reports(line) and any(root.symptom_class in reach for root in unexplained):
+            found.append(finding)
+    return found

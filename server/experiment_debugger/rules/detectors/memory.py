@@ -1,0 +1,80 @@
+"""GPU memory that grows until an allocation fails: a leak or growing inputs, not a model that is too large.
+
+    [rank5] it   10 ... | max allocated 33.1 GiB          iteration,alloc_mb,reserved_mb
+    [rank5] it 5300 ... | max allocated 77.0 GiB          4100,9618.2,9748
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
+from experiment_debugger.models import Evidence, Finding, Position, as_value
+from experiment_debugger.readers.progress import Column
+from experiment_debugger.rules.base import Rulebook, run_detector
+
+FEWEST_POINTS = 8
+LEAST_GROWTH = 1.25
+"""Last over first quarter; caches and fragmentation settle within a few per cent after warm-up."""
+RISING_SHARE = 0.75
+"""Share of quarters-to-quarter windows that must rise: a leak climbs all the time, a jump does not."""
+
+
+@run_detector(
+    id="gpu-memory-growth",
+    title="GPU memory in use grew steadily over the run",
+    mode="oom",
+    symptom_class="observation",
+    role="context",
+    level="warning",
+    needs=["series"],
+    why="Steady growth means that something is kept or that inputs grow; a smaller batch only delays the failure.",
+    confirm=["Print torch.cuda.memory_allocated() at the same point of 50 steps: the slope is the leak."],
+    false_positives=["A curriculum that lengthens sequences on purpose."],
+    references=["https://docs.pytorch.org/docs/stable/notes/faq.html"],
+    verified="thread",
+)
+def gpu_memory_growth(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
+    """Memory columns of logs and tables that rise from start to end."""
+    for entry, column in evidence.columns("memory"):
+        if _grows(column):
+            yield _finding(entry, column)
+
+
+def _grows(column: Column) -> bool:
+    values = column.values
+    count = len(values)
+    if count < FEWEST_POINTS or min(values) <= 0:
+        return False
+    width = max(1, count // 8)
+    means = [sum(values[i : i + width]) / len(values[i : i + width]) for i in range(0, count, width)]
+    rising = sum(b > a for a, b in zip(means, means[1:], strict=False))
+    return means[-1] >= LEAST_GROWTH * means[0] and rising >= RISING_SHARE * (len(means) - 1)
+
+
+def _finding(entry: FileEvidence, column: Column) -> Finding:
+    first, last = column.values[0], column.values[-1]
+    return Finding(
+        rule="gpu-memory-growth",
+        mode="oom",
+        symptom_class="observation",
+        role="context",
+        level="warning",
+        title=f"{column.key} grew from {first:g} to {last:g} over {len(column.values)} reports",
+        position=Position(
+            path=entry.name, line=column.lines[0], rank=column.rank if column.rank is not None else entry.artifact.rank
+        ),
+        evidence=tuple(_point(entry, column, index) for index in (0, len(column.values) - 1)),
+    )
+
+
+def _point(entry: FileEvidence, column: Column, index: int) -> Evidence:
+    text = column.texts.get(index)
+    return Evidence(
+        path=entry.name,
+        line=column.lines[index],
+        step=column.steps[index] if column.steps[index] >= 0 else None,
+        key=column.key,
+        value=as_value(column.values[index]),
+        quote=quote_of(text) if text else None,
+    )
