@@ -209,3 +209,14 @@ def test_score_prints_a_table_and_holds_its_floors(cli: Cli, project: Path, tmp_
     assert "floor missed: mode is 0, expected 0.5" in missed.out
     assert cli("score", str(tmp_path / "cases")).code == 0
     assert cli("score", str(tmp_path / "nothing")).code == 2
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md", "SECURITY.md"])
+def test_the_documents_name_only_options_and_verbs_that_exist(name: str) -> None:
+    text = (Path(__file__).parents[1] / name).read_text(encoding="utf-8")
+    commands = (*COMMANDS, *cli_module.CLI_ONLY)
+    options = {f"--{parameter.name.replace('_', '-')}" for command in commands for parameter in command.of("cli")}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= options | {"--json", "--exit-code"}
+    assert set(re.findall(r"(?<![/.~\w])experiment-debugger ([a-z][a-z-]+)", text)) <= set(VERBS)
+    if name.startswith("README"):
+        assert all(f"`{verb}" in text for verb in VERBS)

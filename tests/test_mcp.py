@@ -2,7 +2,10 @@
 
 import json
 import os
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,6 +61,43 @@ async def test_the_same_session_with_a_real_process(project: Path) -> None:
     )
     async with Client(parameters) as client:
         await a_session(client)
+
+
+@pytest.fixture
+def address(project: Path) -> Iterator[str]:
+    """A real HTTP server for the project."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    argv = [
+        sys.executable,
+        "-m",
+        "experiment_debugger.cli",
+        "serve",
+        "--transport",
+        "streamable-http",
+        "--port",
+        str(port),
+    ]
+    with subprocess.Popen(argv, env={**os.environ, "EXPERIMENT_DEBUGGER_PROJECT": str(project)}) as process:
+        deadline = time.monotonic() + 60
+        while not is_open(port) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+        process.terminate()
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def test_the_same_session_over_http_where_a_model_still_types_nothing(address: str) -> None:
+    async with Client(address) as client:
+        await a_session(client)
+        outside = await client.call_tool("gather_run_context", {"project": "/"})
+        assert outside.is_error
+        assert "outside" in text_of(outside)
 
 
 async def a_session(client: Client) -> None:

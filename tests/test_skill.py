@@ -18,7 +18,7 @@ from experiment_debugger.mcp_server import NAME
 from experiment_debugger.models import MODES
 from experiment_debugger.report.budget import tokens
 from experiment_debugger.report.tables import BEGIN, END, rendered
-from experiment_debugger.rules.base import load_rulebook
+from experiment_debugger.rules.rulebook import load_rulebook
 
 ROOT = Path(__file__).parents[1]
 SKILL = ROOT / "SKILL.md"

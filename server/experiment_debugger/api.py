@@ -147,7 +147,7 @@ def explain(
     one.
     """
     from experiment_debugger.report.explain import explain_answer
-    from experiment_debugger.rules.base import load_rulebook
+    from experiment_debugger.rules.rulebook import load_rulebook
 
     return explain_answer(name, load_rulebook(), max_tokens)
 
@@ -208,8 +208,8 @@ def _examine(run: "Run", hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis
     """Everything that is read of a run, once, and the diagnosis of it."""
     from experiment_debugger.diagnose import diagnose_evidence
     from experiment_debugger.evidence import collect
-    from experiment_debugger.rules.base import load_rulebook
     from experiment_debugger.rules.matcher import plan_of
+    from experiment_debugger.rules.rulebook import load_rulebook
 
     book = load_rulebook()
     plan = plan_of(tuple(book.signatures.values()))
@@ -236,7 +236,7 @@ def structured(result: Any) -> Any:
 
 def _collect(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
     """What would settle an inconclusive answer: the taxonomy's list for the suspected mode, else for a crash."""
-    from experiment_debugger.rules.base import load_rulebook
+    from experiment_debugger.rules.rulebook import load_rulebook
 
     if diagnosis.verdict != "inconclusive" or any(hypothesis.next_checks for hypothesis in diagnosis.modes):
         return []

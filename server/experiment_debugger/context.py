@@ -96,7 +96,9 @@ def _config(evidence: RunEvidence) -> tuple[dict[str, Said], list[str]]:
             continue
         for key, value in found.items():
             if key not in settings and len(settings) < MOST_SETTINGS:
-                settings[key] = Said(value=value if isinstance(value, (int, float)) else redact(str(value)), at=entry.name)
+                settings[key] = Said(
+                    value=value if isinstance(value, (int, float)) else redact(str(value)), at=entry.name
+                )
     return settings, broken
 
 
@@ -170,7 +172,9 @@ def _scheduler(evidence: RunEvidence) -> dict[str, Said]:
         facts["state"] = Said(value=declared.state, at=declared.state_at or "")
     for entry in evidence.files:
         if entry.artifact.kind == "scheduler" and entry.stats.tail:
-            facts[entry.name] = Said(value=quote_of(redact(entry.stats.tail[-1])), at=f"{entry.name}:{entry.stats.last_line}")
+            facts[entry.name] = Said(
+                value=quote_of(redact(entry.stats.tail[-1])), at=f"{entry.name}:{entry.stats.last_line}"
+            )
     return facts
 
 
@@ -186,6 +190,4 @@ def _missing(evidence: RunEvidence, facts: dict[str, Said], broken: list[str]) -
         ("versions", not {"torch", "tensorflow", "jax"} & facts.keys(), "framework versions not printed"),
     ]
     notes = [text for _, absent, text in wanted if absent]
-    return tuple([*notes, *run.missing, *broken, *evidence.unreadable])
-
-
+    return (*notes, *run.missing, *broken, *evidence.unreadable)

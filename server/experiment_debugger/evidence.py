@@ -15,8 +15,8 @@ from typing import IO
 from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.models import Evidence
 from experiment_debugger.project import Project
-from experiment_debugger.readers.files import SNIFF_BYTES, is_text, open_artifact, sniff
 from experiment_debugger.readers.facts import Fact, FactReader
+from experiment_debugger.readers.files import SNIFF_BYTES, is_text, open_artifact, sniff
 from experiment_debugger.readers.lines import Scan, ScanStats
 from experiment_debugger.readers.matches import LogMatch, MatchReader
 from experiment_debugger.readers.progress import Column, ProgressReader
@@ -150,29 +150,30 @@ class RunEvidence:
 
 def collect(run: Run, literals: tuple[bytes, ...], new_matcher: Callable[[], MatchReader]) -> RunEvidence:
     """Read every text artifact of the run once, completely, with the matcher that is passed in."""
-    scan = Scan([literals, TracebackReader.literals, ProgressReader.literals, FactReader.literals])
-    facts_scan = Scan([literals, FactReader.literals])
-    evidence = RunEvidence(run, [], [], scan.index.engine)
-    year = None
-    for artifact in run.artifacts:
-        if artifact.kind in TEXT_KINDS:
-            year = year or _year(artifact)
+    logs = Scan([literals, TracebackReader.literals, ProgressReader.literals, FactReader.literals])
+    facts = Scan([literals, FactReader.literals])
+    evidence = RunEvidence(run, [], [], logs.index.engine)
+    year = next((year for artifact in run.of_kind(*TEXT_KINDS) if (year := _year(artifact))), None)
     for artifact in run.artifacts:
         try:
             if artifact.kind in TEXT_KINDS:
                 _require_text(artifact)
-                evidence.files.append(_read_log(artifact, scan, new_matcher(), Clock(year)))
+                evidence.files.append(_read_log(artifact, logs, new_matcher(), Clock(year)))
             elif artifact.kind == "metrics" and artifact.path.suffix in TABLES:
                 evidence.tables.append(_read_table(artifact))
             elif artifact.kind in FACT_KINDS and artifact.size <= LARGEST_FACT_FILE:
-                evidence.facts.append(_read_facts(artifact, facts_scan, new_matcher(), Clock(year)))
+                evidence.facts.append(_read_facts(artifact, facts, new_matcher(), Clock(year)))
             elif artifact.kind != "other":
                 evidence.not_looked_at.append(artifact.name)
         except UnreadableArtifact as problem:
             evidence.unreadable.append(f"{artifact.name}: {str(problem).split(': ', 1)[-1]}")
-    for entry in evidence.all_files():
-        if entry.stats.problem:
-            evidence.unreadable.append(f"{entry.name}: {entry.stats.problem} after line {entry.stats.lines}")
+    evidence.unreadable += run.unreadable
+    evidence.not_looked_at += run.not_looked_at
+    evidence.unreadable += [
+        f"{entry.name}: {entry.stats.problem} after line {entry.stats.lines}"
+        for entry in evidence.all_files()
+        if entry.stats.problem
+    ]
     return evidence
 
 
@@ -181,9 +182,7 @@ def _read_log(artifact: Artifact, scan: Scan, matcher: MatchReader, clock: Clock
         return _read_stream(artifact, stream, scan, matcher, clock)
 
 
-def _read_stream(
-    artifact: Artifact, stream: IO[bytes], scan: Scan, matcher: MatchReader, clock: Clock
-) -> FileEvidence:
+def _read_stream(artifact: Artifact, stream: IO[bytes], scan: Scan, matcher: MatchReader, clock: Clock) -> FileEvidence:
     tracebacks, progress, facts = TracebackReader(), ProgressReader(), FactReader()
     stats = scan.run_stream(stream, [matcher, tracebacks, progress, facts], clock)
     last_time = clock.last
@@ -234,7 +233,9 @@ def collect_text(text: str, literals: tuple[bytes, ...], new_matcher: Callable[[
     return RunEvidence(run, [entry], [], scan.index.engine)
 
 
-_UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff]")
+_UNREADABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff]"
+)
 
 
 def quote_of(text: str, span: tuple[int, int] | None = None) -> str:
@@ -257,4 +258,3 @@ def evidence_of(entry: FileEvidence, match: LogMatch) -> Evidence:
     return Evidence(
         path=entry.name, line=match.line, step=entry.steps_before(match.line), quote=quote_of(match.text, match.span)
     )
-

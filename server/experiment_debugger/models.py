@@ -32,7 +32,7 @@ MODES: tuple[Mode, ...] = (
     "crash",
     "silent-error",
 )
-MODE_ALIASES: dict[str, Mode] = {
+_ALIASES: dict[str, Mode] = {
     "nan": "nan-gradient",
     "oom": "oom",
     "slow": "slow-training",
@@ -40,7 +40,8 @@ MODE_ALIASES: dict[str, Mode] = {
     "repro": "repro-failure",
     "crash": "crash",
     "silent": "silent-error",
-} | {mode: mode for mode in MODES}
+}
+MODE_ALIASES: dict[str, Mode] = {**_ALIASES, **{mode: mode for mode in MODES}}
 
 Kind = Literal["bug", "science"]
 Role = Literal["root", "symptom", "teardown", "context", "ending"]
@@ -102,8 +103,8 @@ class Onset(Frozen):
 class Position(Frozen):
     """Where a finding stands in the run, as far as known; used for the partial order of findings.
 
-    `time` is seconds since the epoch as printed on the line itself (no time zone), `not_before` the stamp of the nearest
-    earlier line, `rank` the global rank of the process, `attempt` the 0-based index of the retry, requeue or resume.
+    `time` is seconds since the epoch as printed on the line itself (no time zone), `not_before` the stamp of the
+    nearest earlier line, `rank` the global rank, `attempt` the 0-based index of the retry, requeue or resume.
     """
 
     path: str

@@ -93,7 +93,9 @@ def _logs(run: Run, path: str | None, rank: int | None) -> list[Artifact]:
 
 
 def _none(run: Run) -> list[Artifact]:
-    raise UnreadableArtifact(f"Expected a log of run {run.id}, found none that is text; gather-run-context lists its files.")
+    raise UnreadableArtifact(
+        f"Expected a log of run {run.id}, found none that is text; gather-run-context lists its files."
+    )
 
 
 def _list(logs: list[Artifact]) -> str:
@@ -122,14 +124,18 @@ def shown(raw: bytes) -> str:
     return redact(text)
 
 
-def _window(run: Run, log: Artifact, keep: list[tuple[int, bytes]], total: int, center: int | None, note: str | None = None) -> LogWindow:
+def _window(
+    run: Run, log: Artifact, keep: list[tuple[int, bytes]], total: int, center: int | None, note: str | None = None
+) -> LogWindow:
     lines = tuple(WindowLine(number, shown(raw)) for number, raw in keep)
     last = lines[-1].number if lines else total
     cursor = f"{log.name}:{last + 1}" if last < total else None
     return LogWindow(run.id, log.name, lines, center, total, note, cursor)
 
 
-def _slice(run: Run, log: Artifact, first: int, count: int, center: int | None = None, note: str | None = None) -> LogWindow:
+def _slice(
+    run: Run, log: Artifact, first: int, count: int, center: int | None = None, note: str | None = None
+) -> LogWindow:
     keep: list[tuple[int, bytes]] = []
     total = 0
     for number, raw in lines_of(log):
@@ -188,7 +194,9 @@ def _at_step(logs: list[Artifact], step: int) -> tuple[Artifact, int, str | None
             if at >= 0 and (best is None or distance < best[0]):
                 best = (distance, log, line, at)
     if best is None:
-        raise DebuggerError(f"Expected a log that reports steps, found none; use --around LINE or --pattern 'step {step}'.")
+        raise DebuggerError(
+            f"Expected a log that reports steps, found none; use --around LINE or --pattern 'step {step}'."
+        )
     note = None if best[3] == step else f"No report of step {step}; the nearest is step {best[3]}."
     return best[1], best[2], note
 
@@ -212,7 +220,8 @@ def _matching(run: Run, logs: list[Artifact], pattern: str, count: int) -> LogWi
     best: tuple[Artifact, list[tuple[int, bytes]], int, int] | None = None
     elsewhere: list[str] = []
     for log in sorted(logs, key=lambda artifact: -artifact.size):
-        keep, hits, total = [], 0, 0
+        keep: list[tuple[int, bytes]] = []
+        hits = total = 0
         for number, raw in lines_of(log):
             total = number
             if search(shown(raw)):
@@ -237,10 +246,10 @@ def _compiled(pattern: str) -> Callable[[str], object]:
     if len(pattern) > LONGEST_PATTERN:
         raise DebuggerError(f"Expected a pattern of at most {LONGEST_PATTERN} characters, found {len(pattern)}.")
     if re.search(r"[+*}]\)?[+*{]|\([^)]*[+*][^)]*\)[+*{]", pattern):
-        raise DebuggerError("Expected a pattern without nested repetition such as (a+)+; it could run for hours. Simplify it.")
+        raise DebuggerError(
+            "Expected a pattern without nested repetition such as (a+)+; it could run for hours. Simplify it."
+        )
     try:
         return re.compile(pattern).search
     except re.error as problem:
         raise DebuggerError(f"Expected a regular expression, found '{pattern[:80]}': {problem}.") from None
-
-

@@ -45,6 +45,12 @@ class Recorder(Consumer):
         self.following = self._left > 0
 
 
+def packed(suffix: str, data: bytes) -> bytes:
+    if suffix == ".gz":
+        return gzip.compress(data)
+    return lzma.compress(data) if suffix == ".xz" else zstandard.ZstdCompressor().compress(data)
+
+
 def scan(data: bytes, *, after: int = 0, plain: bool = False) -> tuple[Recorder, lines.ScanStats]:
     recorder = Recorder(after)
     compiled = Scan([recorder.literals], force_plain=plain)
@@ -93,8 +99,7 @@ def test_a_megabyte_line_is_windowed_and_numbered(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_packed_logs_are_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"run.log{suffix}"
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.ZstdCompressor().compress}[suffix]
-    path.write_bytes(pack(LOG))
+    path.write_bytes(packed(suffix, LOG))
     recorder = Recorder()
     stats = Scan([recorder.literals]).run(path, [recorder], Clock())
     assert [number for number, _ in recorder.seen] == [3, 6]
@@ -104,10 +109,9 @@ def test_packed_logs_are_read(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_cut_packed_log_gives_what_is_there_and_says_so(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"run.log{suffix}"
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.ZstdCompressor().compress}[suffix]
     noise = b"".join(b"step %d loss %s\n" % (i, os.urandom(8).hex().encode()) for i in range(20_000))
-    packed = pack(LOG + b"\n" + noise)
-    path.write_bytes(packed[: len(packed) // 2])
+    whole = packed(suffix, LOG + b"\n" + noise)
+    path.write_bytes(whole[: len(whole) // 2])
     recorder = Recorder()
     stats = Scan([recorder.literals]).run(path, [recorder], Clock())
     if suffix != ".zst":  # zstandard ends a cut stream without an error
@@ -140,7 +144,10 @@ def test_binary_is_told_from_text() -> None:
 WORDS = st.sampled_from([b"oom_kill", b"oom_kill event", b"event", b"aaaa", b"aa", b"\xff\xfe", b"(a.b)*"])
 
 
-@given(literals=st.lists(WORDS, min_size=1, max_size=5, unique=True), data=st.lists(st.one_of(WORDS, st.binary(max_size=5))))
+@given(
+    literals=st.lists(WORDS, min_size=1, max_size=5, unique=True),
+    data=st.lists(st.one_of(WORDS, st.binary(max_size=5))),
+)
 def test_both_engines_find_the_same(literals: list[bytes], data: list[bytes]) -> None:
     block = b"".join(data)
     assert index_of(literals).find(block) == PlainIndex(literals).find(block)

@@ -22,10 +22,18 @@ def read(text: str) -> ProgressReader:
 STEPS = [
     ("step    50/5000 loss 5.7725 r@1 0.029 lr 9.91e-04", 50, 5000),
     ("2024-05-08 07:00:41 | INFO | step 120 loss 2.1 grad_norm 0.9", 120, None),
-    (" iteration    20700/   95000 | consumed samples: 105 | lm loss: 2.1E+00 | loss scale: 1.0 | grad norm: 1.2 |", 20700, 95000),
+    (
+        " iteration    20700/   95000 | consumed samples: 105 | lm loss: 2.1E+00 | loss scale: 1.0 | grad norm: 1.2 |",
+        20700,
+        95000,
+    ),
     ("epoch 001:     50 / 1676 loss=10.2, nll_loss=9.1, num_updates=50, lr=8e-07, gnorm=2607.66", 50, None),
     ('{"epoch": 3, "loss": "0.697", "num_updates": "3120", "lr": "5e-05", "gnorm": "2.982"}', 3120, None),
-    ("[01/06 18:05:37 d2.utils.events]:  eta: 1:22:03  iter: 10019  total_loss: 0.83  time: 0.41  lr: 0.0025", 10019, None),
+    (
+        "[01/06 18:05:37 d2.utils.events]:  eta: 1:22:03  iter: 10019  total_loss: 0.83  time: 0.41  lr: 0.0025",
+        10019,
+        None,
+    ),
     ("mmengine - INFO - Iter(train) [ 2350/40000]  lr: 9.4e-03  time: 0.48  loss: 0.6465", 2350, 40000),
     ("step: 1000  loss:  4.2828  memory: 87.77GiB(92.40%)  tps: 5,586  mfu: 32.71%", 1000, None),
     ("I1003 09:42:30.512983 139871 train.py:133] step 0 loss 1.0318 grad_norm nan lr 5.000e-07", 0, None),

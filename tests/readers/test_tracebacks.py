@@ -8,14 +8,14 @@ from experiment_debugger.readers.lines import Scan
 from experiment_debugger.readers.timestamps import Clock
 from experiment_debugger.readers.tracebacks import Traceback, TracebackReader
 
-PLAIN = '''step 1
+PLAIN = """step 1
 Traceback (most recent call last):
   File "/proj/train.py", line 41, in <module>
     main()
   File "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1751, in _wrapped_call_impl
     return self._call_impl(*args, **kwargs)
 KeyError: 'labels'
-'''
+"""
 
 
 def read(text: str) -> list[Traceback]:
@@ -42,8 +42,10 @@ def test_ranks_that_interleave_are_kept_apart() -> None:
 
 
 def test_a_chain_has_its_first_exception_as_root() -> None:
-    text = PLAIN + "\nDuring handling of the above exception, another exception occurred:\n\n" + PLAIN.replace(
-        "KeyError: 'labels'", "RuntimeError: batch 3"
+    text = (
+        PLAIN
+        + "\nDuring handling of the above exception, another exception occurred:\n\n"
+        + PLAIN.replace("KeyError: 'labels'", "RuntimeError: batch 3")
     )
     first, second = read(text)
     assert second.cause is first

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from experiment_debugger.rules.base import RULES_DIR, Signature, effects, load_folder, load_rulebook, matching
+from experiment_debugger.rules.base import Signature
+from experiment_debugger.rules.rulebook import RULES_DIR, effects, load_folder, load_rulebook, matching
 
+SLOW_SECONDS = 0.02
+"""Mean over the hostile lines; a quadratic regex takes a hundred times that."""
 SIGNATURES = load_folder(RULES_DIR / "signatures", Signature, strict=True)
 RULES = list(SIGNATURES.values())
 FIRES = [(rule.id, text) for rule in RULES for text in rule.examples.fires]
@@ -49,3 +54,20 @@ def test_rule_cause_and_mode_ids_are_disjoint() -> None:
     assert not rules & causes
     assert not rules & modes
     assert not causes & modes
+
+
+def test_no_regex_is_slow_on_a_hostile_line() -> None:
+    """A window holds 4,000 characters; each regex must get through any of these in a few milliseconds."""
+    hostile = [
+        (piece * 4000)[:4000]
+        for piece in ("a", " ", "0", ".", "/", "=", "a ", "a=", "0.", "[", "('", "a:1 ", "\t", "-")
+    ]
+    slow = []
+    for rule in RULES:
+        lines = [line[:2000] + literal + line[:2000] for line in hostile for literal in rule.match.literals[:2]]
+        began = time.perf_counter()
+        for line in lines:
+            rule.groups(line)
+        if (time.perf_counter() - began) / len(lines) > SLOW_SECONDS:
+            slow.append(rule.id)
+    assert not slow

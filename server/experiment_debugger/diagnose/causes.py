@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiment_debugger.models import Finding
-from experiment_debugger.rules.base import Cause, Rulebook
+from experiment_debugger.rules.base import Cause
+from experiment_debugger.rules.rulebook import Rulebook
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ def choose_cause(root: Finding, findings: Sequence[Finding], book: Rulebook) -> 
         by_rule.setdefault(finding.rule, []).append(finding)
     scored = []
     for cause in book.causes.values():
-        if not _eligible(cause, root, by_rule):
+        if not _eligible(cause, root, by_rule, book):
             continue
         support = [rule for rule in cause.supported_by if rule in by_rule]
         against = [rule for rule in cause.contradicted_by if rule in by_rule]
@@ -47,10 +48,12 @@ def choose_cause(root: Finding, findings: Sequence[Finding], book: Rulebook) -> 
     )
 
 
-def _eligible(cause: Cause, root: Finding, by_rule: dict[str, list[Finding]]) -> bool:
+def _eligible(cause: Cause, root: Finding, by_rule: dict[str, list[Finding]], book: Rulebook) -> bool:
     """A cause competes when the root itself supports it and all that it requires has been seen."""
     if root.rule not in cause.supported_by:
         return False
+    if root.rule in book.detectors and not any(rule in by_rule for rule in cause.supported_by if rule != root.rule):
+        return False  # what a detector sees (a NaN, a stop) has many causes: one needs a witness of its own
     if root.mode is not None and cause.mode != root.mode and root.role == "root" and not cause.requires:
         return False
     return not cause.requires or any(rule in by_rule for rule in cause.requires)

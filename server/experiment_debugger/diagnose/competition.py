@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from experiment_debugger.diagnose.ranking import comes_before, rank
 from experiment_debugger.evidence import RunEvidence
 from experiment_debugger.models import Finding
-from experiment_debugger.rules.base import Rulebook, effects
+from experiment_debugger.rules.rulebook import Rulebook, effects
 
 COMPETING = frozenset({"root", "symptom", "teardown"})
 
@@ -23,6 +23,7 @@ def competitors(findings: Sequence[Finding], evidence: RunEvidence, book: Rulebo
         and not _recovered_elsewhere(finding, evidence, endings)
         and not _overtaken(finding, endings)
     ]
+    lasting = [finding for finding in lasting if not _told_twice(finding, real, lasting, evidence)]
     lasting = _of_last_attempt(lasting, endings, evidence, book)
     return lasting + _misplaced(real, lasting, evidence, book)
 
@@ -65,6 +66,19 @@ def _recovered_elsewhere(finding: Finding, evidence: RunEvidence, endings: Seque
         return sum(stamp > when + 1 for entry in others for stamp in entry.times()) >= 2
     ended = any(ending.position.path != own.name and ending.position.attempt == attempt for ending in endings)
     return ended and finding.level != "fatal"
+
+
+def _told_twice(finding: Finding, real: Sequence[Finding], lasting: Sequence[Finding], evidence: RunEvidence) -> bool:
+    """Whether a file without progress repeats what another one shows to be made good (Ray's error.txt)."""
+    own = evidence.file(finding.position.path)
+    if own is None or own.progress.lines:
+        return False
+    same = [
+        other
+        for other in real
+        if other.rule == finding.rule and other.position.path != own.name and comes_before(other, finding) is None
+    ]
+    return bool(same) and not any(other in lasting for other in same)
 
 
 def _overtaken(finding: Finding, endings: Sequence[Finding]) -> bool:

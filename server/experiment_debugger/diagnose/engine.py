@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from experiment_debugger.diagnose.causes import choose_cause
+from experiment_debugger.diagnose.competition import competitors
 from experiment_debugger.diagnose.findings import all_outcomes
 from experiment_debugger.diagnose.hypotheses import (
     consequences_of,
@@ -14,13 +15,12 @@ from experiment_debugger.diagnose.hypotheses import (
     hypothesis_of,
     inconclusive_summary,
 )
-from experiment_debugger.diagnose.competition import competitors
 from experiment_debugger.diagnose.outcome import Ending, ending_of
 from experiment_debugger.diagnose.ranking import LEVELS, Ranked, rank
 from experiment_debugger.evidence import RunEvidence, collect, collect_text
 from experiment_debugger.models import Checked, Coverage, Diagnosis, Finding, Hypothesis, Mode, Outcome, Verdict
-from experiment_debugger.rules.base import Rulebook, load_rulebook
 from experiment_debugger.rules.matcher import plan_of
+from experiment_debugger.rules.rulebook import Rulebook, load_rulebook
 from experiment_debugger.run import Run
 
 MOST_HYPOTHESES = 3
@@ -61,7 +61,7 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
     failures = [finding for finding in competing if finding.role in {"root", "symptom"}]
     ranked = rank(competing, book)
     ending = ending_of(evidence, findings, failures, book)
-    roots = _outcome_first(ranked, ending, mode)
+    roots = _hinted_first(ranked, mode)
     hypotheses = _hypotheses(roots, ranked, findings, evidence, book)
     verdict = _verdict(hypotheses, ending, evidence)
     return Diagnosis(
@@ -79,15 +79,12 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
     )
 
 
-def _outcome_first(ranked: Ranked, ending: Ending, hint: Mode | None) -> list[Finding]:
-    """Roots in order; in a run that failed, a mere warning does not outrank an error, a hint moves its mode up a tie."""
+def _hinted_first(ranked: Ranked, hint: Mode | None) -> list[Finding]:
+    """The roots in order; a hint moves the first error of its mode to the front, and nothing else."""
     roots = list(ranked.roots)
-    if hint is not None and roots:
-        grave = [root for root in roots if LEVELS[root.level] <= LEVELS["error"]] or roots
-        hinted = [root for root in grave if root.mode == hint]
-        if hinted:
-            roots.sort(key=lambda root: root is not hinted[0])
-    return roots
+    grave = [root for root in roots if LEVELS[root.level] <= LEVELS["error"]] or roots
+    hinted = next((root for root in grave if root.mode == hint), None)
+    return roots if hinted is None else [hinted, *(root for root in roots if root is not hinted)]
 
 
 def _hypotheses(

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from experiment_debugger.evidence import FileEvidence, RunEvidence, evidence_of
 from experiment_debugger.models import Evidence, Finding, Outcome, Position
 from experiment_debugger.readers.matches import LogMatch
-from experiment_debugger.rules.base import Rulebook, Signature
+from experiment_debugger.rules.base import Signature
+from experiment_debugger.rules.rulebook import Rulebook
 
 QUOTED_PER_FINDING = 3
 LASTING = frozenset({"slow-training", "slow-data", "metric-error", "repro-failure", "silent-error"})
@@ -33,14 +34,12 @@ def all_outcomes(evidence: RunEvidence, book: Rulebook) -> list[Outcome]:
         try:
             for finding in detector.check(evidence, book):
                 by_rule[finding.rule].append(_with_fingerprint(finding))
-        except Exception as problem:  # one broken rule must not take the diagnosis with it
+        except Exception as problem:  # noqa: BLE001 - one broken rule must not take the diagnosis with it
             errors[detector.info.id] = f"{type(problem).__name__}: {problem}"
     return [_outcome(rule, by_rule.get(rule, []), errors.get(rule), evidence, book) for rule in book.rule_ids()]
 
 
-def _outcome(
-    rule: str, found: list[Finding], error: str | None, evidence: RunEvidence, book: Rulebook
-) -> Outcome:
+def _outcome(rule: str, found: list[Finding], error: str | None, evidence: RunEvidence, book: Rulebook) -> Outcome:
     if error is not None:
         return Outcome(rule=rule, status="error", reason=error)
     if found:

@@ -11,7 +11,7 @@ from experiment_debugger.diagnose.outcome import Ending
 from experiment_debugger.diagnose.ranking import Ranked, comes_before
 from experiment_debugger.evidence import RunEvidence, quote_of
 from experiment_debugger.models import Confidence, Consequence, Determinism, Evidence, Finding, Hypothesis, Mode
-from experiment_debugger.rules.base import Rulebook
+from experiment_debugger.rules.rulebook import Rulebook
 
 MOST_EVIDENCE = 5
 MOST_LINES = 3
@@ -44,7 +44,7 @@ def hypothesis_of(
         summary=_summary(root, choice),
         onset=onset_of(root, evidence, book),
         evidence=_evidence(root, choice, [*leading_context(root, findings), *same, *effects_of_root], evidence),
-        against=_against(root, choice, rivals),
+        against=_against(choice, rivals),
         unknown=_unknown(choice, root, evidence),
         refute_with=checks[0] if checks else None,
         next_checks=tuple(checks[1 : 1 + MOST_LINES]),
@@ -53,13 +53,14 @@ def hypothesis_of(
 
 
 def leading_context(root: Finding, findings: Sequence[Finding]) -> list[Finding]:
-    """Facts of the same mode that stand right before the root: the warning of the operation that made the NaN."""
+    """Warnings right before the root: numpy's word on the operation that made the NaN, a setting that failed."""
     line = root.position.line or 0
     return [
         finding
         for finding in findings
         if finding.role == "context"
-        and finding.mode == root.mode
+        and finding.mode in {root.mode, None}
+        and finding.level == "warning"
         and finding.position.path == root.position.path
         and 0 <= line - (finding.position.line or 0) <= LEADING_LINES
     ]
@@ -119,7 +120,7 @@ def _confidence(
     return "high" if specific and agrees and not grave else "medium"
 
 
-def _against(root: Finding, choice: CauseChoice, rivals: Sequence[Finding]) -> tuple[str, ...]:
+def _against(choice: CauseChoice, rivals: Sequence[Finding]) -> tuple[str, ...]:
     lines = [f"{finding.title} ({finding.position.path}:{finding.position.line})" for finding in choice.against]
     lines += [
         f"not explained by it: {rival.title} ({rival.position.path}:{rival.position.line})"
@@ -191,7 +192,7 @@ def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:
     if ending.state in {"failed", "cancelled", "timeout", "preempted"}:
         return f"Inconclusive: the run ended as {ending.state}, and its artifacts do not show why."
     if ending.stops:
-        return "Inconclusive: the log stops in the middle of training without an error; nothing shows why, or that it still runs."
+        return "Inconclusive: the log stops in mid-training without an error; nothing shows why, or that it still runs."
     if ending.normal:
         return "Inconclusive: the run says that it ended normally, but its losses stand in files that were not read."
     return "Inconclusive: no failure that evidence supports, and no normal end either."

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from experiment_debugger.evidence import RunEvidence
+from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding, Onset, Phase, Within
 from experiment_debugger.readers.tracebacks import Frame, Traceback
-from experiment_debugger.rules.base import Rulebook
+from experiment_debugger.rules.rulebook import Rulebook
 
 EARLY, LATE = 0.10, 0.90
 """Shares of the planned steps that bound early-, mid- and late-training (CONTRACT.md)."""
 FEW_REPORTS = 3
-"""Reports with steps that a file needs to be trusted over the run's main log: a rank's log may hold only a resume line."""
-_FRAMES: tuple[tuple[Within, tuple[str, ...]], ...] = (
-    ("evaluation", ("evaluate", "validate", "validation_step", "evaluation_loop", "_run_validation", "run_evaluation", "eval_epoch", "_run_sanity_check", "val_epoch", "test_step")),
-    ("checkpoint", ("save_checkpoint", "_save_checkpoint", "save_model", "save_pretrained", "load_checkpoint", "load_state_dict", "_load_state_dict")),
-    ("backward", ("backward", "_engine_run_backward", "training_step_backward")),
-    ("optimizer", ("optimizer_step", "_optimizer_step", "clip_grad_norm_", "unscale_")),
-    ("data", ("__next__", "_next_data", "__getitem__", "_process_data", "_worker_loop", "collate_fn", "default_collate", "get_batch")),
-    ("collective", ("all_reduce", "barrier", "broadcast", "all_gather", "reduce_scatter")),
-    ("init", ("init_process_group", "__init__", "setup", "build_model", "from_pretrained")),
-    ("forward", ("forward", "_call_impl", "training_step")),
-)  # fmt: skip
+"""Reports with steps that a file needs to be trusted over the main log: a rank's log may hold only a resume line."""
+_FUNCTIONS: dict[Within, str] = {
+    "evaluation": "evaluate validate validation_step evaluation_loop _run_validation run_evaluation eval_epoch "
+    "_run_sanity_check val_epoch test_step",
+    "checkpoint": "save_checkpoint _save_checkpoint save_model save_pretrained load_checkpoint load_state_dict "
+    "_load_state_dict",
+    "backward": "backward _engine_run_backward training_step_backward",
+    "optimizer": "optimizer_step _optimizer_step clip_grad_norm_ unscale_",
+    "data": "__next__ _next_data __getitem__ _process_data _worker_loop collate_fn default_collate get_batch",
+    "collective": "all_reduce barrier broadcast all_gather reduce_scatter",
+    "init": "init_process_group __init__ setup build_model from_pretrained",
+    "forward": "forward _call_impl training_step",
+}
+"""Functions of traceback frames that name the part of the step; the first two win over what they call."""
+_WITHIN: dict[str, Within] = {name: within for within, names in _FUNCTIONS.items() for name in names.split()}
+_OUTER = frozenset({"evaluation", "checkpoint"})
 
 
 def onset_of(finding: Finding, evidence: RunEvidence, book: Rulebook) -> Onset:
     """The onset of a finding, as far as the artifacts say."""
     step = _step(finding, evidence)
     within = _within(finding, evidence, book)
-    return Onset(phase=_phase(finding, step, within, evidence), step=step, within=within)
+    return Onset(phase=_phase(step, within, evidence), step=step, within=within)
 
 
 def _step(finding: Finding, evidence: RunEvidence) -> int | None:
@@ -40,16 +45,15 @@ def _step(finding: Finding, evidence: RunEvidence) -> int | None:
         return None  # the file reports steps, all of them after this line
     if position.time is not None:
         return evidence.step_at_time(position.time)
-    return evidence.last_step if finding.level in {"fatal", "error"} and _is_late(finding, evidence) else None
+    return evidence.last_step if finding.level in {"fatal", "error"} and _is_late(finding, own) else None
 
 
 def _most_reports(evidence: RunEvidence) -> int:
     return max((sum(step >= 0 for step in entry.progress.steps) for entry in evidence.files), default=0)
 
 
-def _is_late(finding: Finding, evidence: RunEvidence) -> bool:
+def _is_late(finding: Finding, own: FileEvidence | None) -> bool:
     """Whether a finding of a file without steps stands near its end, so that the last step is the best estimate."""
-    own = evidence.file(finding.position.path)
     return own is not None and finding.position.line is not None and finding.position.line >= own.stats.last_line * 0.2
 
 
@@ -73,18 +77,12 @@ def traceback_at(finding: Finding, evidence: RunEvidence) -> Traceback | None:
 
 def within_frames(frames: list[Frame]) -> Within | None:
     """The part of the step that the deepest telling frame names; evaluation and checkpoint win over what they call."""
-    names = [frame.function.rsplit(".", 1)[-1] for frame in frames]
-    for within, functions in _FRAMES[:2]:
-        if any(name in functions for name in names):
-            return within
-    for name in reversed(names):
-        for within, functions in _FRAMES[2:]:
-            if name in functions:
-                return within
-    return None
+    parts = [_WITHIN.get(frame.function.rsplit(".", 1)[-1]) for frame in frames]
+    outer = next((part for part in parts if part in _OUTER), None)
+    return outer or next((part for part in reversed(parts) if part is not None), None)
 
 
-def _phase(finding: Finding, step: int | None, within: Within | None, evidence: RunEvidence) -> Phase:
+def _phase(step: int | None, within: Within | None, evidence: RunEvidence) -> Phase:
     if within == "evaluation":
         return "evaluation"
     if within == "checkpoint" and step:

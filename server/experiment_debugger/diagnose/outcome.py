@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from experiment_debugger.diagnose.ranking import comes_before
 from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding, RunState
-from experiment_debugger.rules.base import Rulebook
+from experiment_debugger.rules.rulebook import Rulebook
 
 _STATES: tuple[tuple[re.Pattern[str], RunState], ...] = (
     (re.compile(r"time.?out|time.?limit", re.IGNORECASE), "timeout"),
@@ -26,6 +26,8 @@ FRESH_STAMP = 14 * 3600.0
 """Seconds; stamps carry no time zone, so a stamp of this moment may look up to 14 hours off."""
 FRESH_FILE = 600.0
 """Seconds since a log without stamps was last written that still mean: it is being written."""
+COPIED_TOGETHER = 60.0
+"""Seconds between the oldest and the newest file of a run; files that were copied or checked out have one age."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ def state_of(text: str | None) -> RunState | None:
     return next((state for pattern, state in _STATES if text and pattern.search(text)), None)
 
 
-def ending_of(evidence: RunEvidence, findings: Sequence[Finding], failures: Sequence[Finding], book: Rulebook) -> Ending:
+def ending_of(
+    evidence: RunEvidence, findings: Sequence[Finding], failures: Sequence[Finding], book: Rulebook
+) -> Ending:
     """The end of the last attempt."""
     endings = [finding for finding in findings if finding.role == "ending"]
     last = endings[-1] if endings else None
@@ -63,14 +67,16 @@ def ending_of(evidence: RunEvidence, findings: Sequence[Finding], failures: Sequ
 
 
 def is_alive(evidence: RunEvidence) -> bool:
-    """Whether the run is being written now: declared running, its last stamp is fresh, or the file is (without stamps)."""
+    """Whether the run is being written now: declared running, a fresh stamp, or a fresh file without stamps."""
     if state_of(evidence.run.declared.state) == "running":
         return True
     now = time.time()
     stamps = [entry.last_time for entry in evidence.files if entry.last_time is not None]
     if stamps:
         return abs(now - max(stamps)) < FRESH_STAMP
-    return any(now - entry.artifact.mtime < FRESH_FILE for entry in evidence.files)
+    oldest = min((artifact.mtime for artifact in evidence.run.artifacts), default=now)
+    newest = max((entry.artifact.mtime for entry in evidence.files), default=0.0)
+    return now - newest < FRESH_FILE and newest - oldest > COPIED_TOGETHER
 
 
 def _state(evidence: RunEvidence, failures: Sequence[Finding], normal: bool, book: Rulebook) -> RunState:

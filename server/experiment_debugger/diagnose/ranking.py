@@ -1,7 +1,8 @@
 """The root, not the loudest line.
 
-Findings are ordered only as far as the artifacts allow: step, then time on one host, then line in one file; otherwise the
-order is unknown. A finding is explained when an earlier one (or one of a class that is reported late) can lead to it.
+Findings are ordered only as far as the artifacts allow: step, then time on one host, then line in one file; otherwise
+the order is unknown. A finding is explained when an earlier one (or one of a class that is reported late) can lead to
+it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiment_debugger.models import Finding, Position
-from experiment_debugger.rules.base import Rulebook, effects
+from experiment_debugger.rules.rulebook import Rulebook, effects
 
 CLOCK_SLACK = 2.0
 """Seconds: stamps of two processes that are closer than this do not order them."""

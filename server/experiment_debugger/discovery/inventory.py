@@ -8,6 +8,7 @@ and code go.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -215,6 +216,9 @@ def _is_area(name: str) -> bool:
     return is_artifact_folder(name) or is_artifact_folder(normal(name).split("-")[0])
 
 
+_CONSOLE = re.compile(r"(?:stdout|stderr|console|output|nohup|(?:train(?:ing)?[_-]?)?log)\.txt$", re.IGNORECASE)
+
+
 def _holds_logs(folder: _Folder, items: list[os.DirEntry[str]]) -> bool:
     """A folder of any name with logs or event files and no code is a run's folder (`myrun-42/train.log`)."""
     if not folder.parts or normal(folder.parts[0]) in NOT_RUNS or folder.in_data:
@@ -222,7 +226,10 @@ def _holds_logs(folder: _Folder, items: list[os.DirEntry[str]]) -> bool:
     names = [item.name for item in items]
     if any(name.endswith(".py") for name in names):
         return False
-    return any(name.endswith((".log", ".out", ".err")) or name.startswith("events.out.tfevents") for name in names)
+    return any(
+        name.endswith((".log", ".out", ".err")) or name.startswith("events.out.tfevents") or _CONSOLE.match(name)
+        for name in names
+    )
 
 
 def is_unnamed(entry: Entry) -> bool:

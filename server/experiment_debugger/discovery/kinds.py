@@ -197,10 +197,10 @@ def _text_kind(name: str, head: bytes, *, in_area: bool) -> ArtifactKind:
 
 @lru_cache(maxsize=65536)
 def _uncompressed(name: str) -> str:
-    """The name without compression and rotation: `train.log.1.gz` is `train.log`."""
+    """The name without compression, rotation and date: `train.log.1.gz` and `train.log.2017-10-23_11-02-10`."""
     for suffix in (*COMPRESSED, ".bz2"):
         name = name.removesuffix(suffix)
-    return re.sub(r"(?<=.)\.\d{1,3}$", "", name) if re.search(r"\.(?:log|out|err|txt)\.\d{1,3}$", name) else name
+    return re.sub(r"(\.(?:log|out|err|txt))\.(?:\d{1,3}|(?:19|20)\d\d[\d_\-T]{4,})$", r"\1", name)
 
 
 def _extension(name: str) -> str:

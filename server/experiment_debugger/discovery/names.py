@@ -84,6 +84,7 @@ def normal(name: str) -> str:
 def stem(name: str) -> str:
     """The name without the extensions that artifacts have, `.1` rotations and compression included."""
     name = re.sub(r"\.[oe](\d+)$", r"-\1", name)  # PBS and SGE: <job>.o<id>
+    name = re.sub(r"(\.(?:log|out|err|txt))\.(?:19|20)\d\d[\d_\-T]{4,}$", r"\1", name)  # train.log.2017-10-23_11-02-10
     shorter = _EXTENSION.sub("", name)
     while shorter and shorter != name:
         name, shorter = shorter, _EXTENSION.sub("", shorter)

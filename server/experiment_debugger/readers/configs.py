@@ -1,6 +1,6 @@
 """Config files as dotted keys, and the settings that people ask about first.
 
-    optimizer: {lr: 0.02}   ->   {"optimizer.lr": 0.02}
+optimizer: {lr: 0.02}   ->   {"optimizer.lr": 0.02}
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def _parse(path: Path, text: str) -> Any:
             return json.loads(text)
         return _parse_yaml(text)
     except (ValueError, RecursionError) as problem:
-        raise UnreadableArtifact(f"{path.name}: expected {path.suffix.lstrip('.')}, found: {str(problem)[:160]}") from None
+        raise UnreadableArtifact(
+            f"{path.name}: expected {path.suffix.lstrip('.')}, found: {str(problem)[:160]}"
+        ) from None
 
 
 def _parse_yaml(text: str) -> Any:

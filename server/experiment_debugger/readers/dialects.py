@@ -1,15 +1,16 @@
 r"""Where a progress report says it is, and which numbers it carries, in the dialects of the frameworks.
 
-    {'loss': 0.659, 'grad_norm': 1.2, 'learning_rate': 2.7e-05, 'epoch': 0.33}              HF Trainer
-      2%|▎   | 150/5400 [00:30<17:51,  4.90it/s]                                            tqdm
-    Epoch 41:  23%|██▍  | 75/313 [00:04<00:15, 15.31it/s, v_num=6, train/kl=3.87e+16]       Lightning
-     3/790 [....] - ETA: 04:03 - loss: nan - accuracy: 0.0000e+00                           Keras
-     iteration    20700/   95000 | ... | lm loss: 2.1E+00 | loss scale: 1.0 | grad norm: 1  Megatron
-    epoch 001:     50 / 1676 loss=10.2, nll_loss=9.1, num_updates=50, gnorm=2607.66         fairseq
-    Epoch(train)  [20][250/380]  lr: 2.5e-04  time: 0.25  data_time: 0.01  loss: 0.72       mmengine
-    Train Epoch: 27 [ 1664000/10019840 (16%)] Loss: nan (nan) LR: 0.000028                  open_clip: samples, not steps
-         1/39     4.21G   0.08515    0.0391   0.02287        46       640                   ultralytics
-    step    50/5000 loss 5.77 lr 9.9e-04                                                    plain loops
+{'loss': 0.659, 'grad_norm': 1.2, 'learning_rate': 2.7e-05, 'epoch': 0.33}              HF Trainer
+  2%|▎   | 150/5400 [00:30<17:51,  4.90it/s]                                            tqdm
+Epoch 41:  23%|██▍  | 75/313 [00:04<00:15, 15.31it/s, v_num=6, train/kl=3.87e+16]       Lightning
+ 3/790 [....] - ETA: 04:03 - loss: nan - accuracy: 0.0000e+00                           Keras 2
+200/927 ━━━━━━━ 14s 71ms/step - accuracy: 0.19 - loss: 4.00                             Keras 3
+ iteration    20700/   95000 | ... | lm loss: 2.1E+00 | loss scale: 1.0 | grad norm: 1  Megatron
+epoch 001:     50 / 1676 loss=10.2, nll_loss=9.1, num_updates=50, gnorm=2607.66         fairseq
+Epoch(train)  [20][250/380]  lr: 2.5e-04  time: 0.25  data_time: 0.01  loss: 0.72       mmengine
+Train Epoch: 27 [ 1664000/10019840 (16%)] Loss: nan (nan) LR: 0.000028                  open_clip: samples, not steps
+     1/39     4.21G   0.08515    0.0391   0.02287        46       640                   ultralytics
+step    50/5000 loss 5.77 lr 9.9e-04                                                    plain loops
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from functools import lru_cache
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN]a[nN]|[iI]nf(?:inity)?|NAN|INF)"
 _PAIR = re.compile(
-    r"(?P<key>[A-Za-z_][\w./@%()\-]*(?: (?:loss|norm|rate|scale))?)['\"]?\s*(?:[:=]\s*|\s+)(?:tensor\()?\[?['\"]?(?P<value>"
+    r"(?P<key>[A-Za-z_][\w./@%()\-]*(?: (?:loss|norm|rate|scale|entropy))?)['\"]?\s*(?:[:=]\s*|\s+)(?:tensor\()?\[?['\"]?(?P<value>"
     + NUMBER
     + r")(?![\w/]|\.\d|:\d)"
 )
@@ -31,7 +32,7 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _GLOBAL = re.compile(r"(?:global[_ ]?step|num_updates)['\"]?[ :='\"]*(?P<step>\d+)", re.IGNORECASE)
-_BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+) \[(?:\d+:\d\d|[.=>\-]{5})")
+_BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+|Unknown) (?:\[(?:\d+:\d\d|[.=>\-]{5})|[━╸─ ]{0,40}\d+m?s )")
 _SAMPLES = re.compile(r"\[\s*\d+/\d+ \(\d+(?:\.\d+)?%\)\]")
 _IN_EPOCH = re.compile(r"\bepoch\W{0,3}\d+\W{1,3}(?:batch|iter\w*|step)\b", re.IGNORECASE)
 _WITHIN_EPOCH = re.compile(
@@ -42,7 +43,8 @@ _WITHIN_EPOCH = re.compile(
     """
 )
 _EPOCH = re.compile(
-    r"(?:\bepochs?|\bep)['\"]?[ :='\"\[(]*(?:train\)\s*\[)?\s*(?P<epoch>\d+(?:\.\d+)?)(?:\s*/\s*(?P<epochs>\d+))?", re.IGNORECASE
+    r"(?:\bepochs?|\bep)['\"]?[ :='\"\[(]*(?:train\)\s*\[)?\s*(?P<epoch>\d+(?:\.\d+)?)(?:\s*/\s*(?P<epochs>\d+))?",
+    re.IGNORECASE,
 )
 _ETA = re.compile(r"\beta[:=]? ?(?:(?P<d>\d+) days?, )?(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d)", re.IGNORECASE)
 _ULTRALYTICS = re.compile(r"^\s*(?P<epoch>\d+)/(?P<epochs>\d+)\s+[\d.]+G\s+(?P<numbers>[\d.naif\s]+?)\s+\d+\s+\d+:")
@@ -59,7 +61,7 @@ ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("step-time", re.compile(r"^(?:batch_?time|step_?time|time|sec/step)$", re.IGNORECASE)),
     (
         "loss",
-        re.compile(r"loss(?:es)?(?:[_/].*)?$|^(?:nll|kl|ce|recon|elbo|ppl|perplexity)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
+        re.compile(r"loss(?:es)?(?:[_/].*)?$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
     ),
     ("memory", re.compile(r"mem(?:ory)?(?:_|$)|alloc(?:ated)?(?:_|$)|reserved(?:_|$)", re.IGNORECASE)),
     (
@@ -69,7 +71,8 @@ ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 _NOT_LOSS = re.compile(r"weight|coef|scale|lambda|early|best|total_loss_mask|num_|free", re.IGNORECASE)
 _EVALUATION = re.compile(
-    r"\b(?:val(?:id(?:ation)?)?|eval(?:uation|uating)?|test(?:ing)?|dev)\b|Epoch\(val\)|Validation|'eval_|\"valid_", re.IGNORECASE
+    r"\b(?:val(?:id(?:ation)?)?|eval(?:uation|uating)?|test(?:ing)?|dev)\b|Epoch\(val\)|Validation|'eval_|\"valid_",
+    re.IGNORECASE,
 )
 _TRAINING = re.compile(r"train", re.IGNORECASE)
 _NOT_TRAINING = re.compile(
@@ -103,14 +106,16 @@ class Report:
     size: int | None = None
     eta: float | None = None
     is_dict: bool = False
+    is_bar: bool = False
+    """Step and total come from a bar alone: they may count within an epoch that a line above has named."""
     only_memory: bool = False
     """A report of memory at some step, which is no sign that training goes on."""
 
 
 def read_bar(text: str) -> tuple[int, int] | None:
-    """(done, total) of a progress bar."""
+    """(done, total) of a progress bar; a total that the bar does not know yet is 0."""
     bar = _BAR.search(text)
-    return (int(bar["step"]), int(bar["total"])) if bar else None
+    return (int(bar["step"]), 0 if bar["total"] == "Unknown" else int(bar["total"])) if bar else None
 
 
 def read_report(text: str) -> Report | None:
@@ -152,7 +157,11 @@ def _place(report: Report, text: str) -> None:
         report.step = int(explicit["step"])
     elif within:
         form = "1" if within["epoch1"] else "2"
-        report.epoch, report.at, report.size = float(within["epoch" + form]), int(within["at" + form]), int(within["size" + form])
+        report.epoch, report.at, report.size = (
+            float(within["epoch" + form]),
+            int(within["at" + form]),
+            int(within["size" + form]),
+        )
         report.epochs = int(within["epochs" + form]) if within["epochs" + form] else report.epochs
     elif bar and report.epoch is not None and report.epoch.is_integer():
         report.at, report.size = bar
@@ -165,6 +174,7 @@ def _place(report: Report, text: str) -> None:
         report.total = int(counted["total"].replace(",", "")) if counted["total"] else None
     elif bar:
         report.step, report.total = bar
+        report.is_bar = True
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float]]:

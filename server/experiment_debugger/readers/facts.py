@@ -1,7 +1,7 @@
 """Facts about hardware, software and provenance that logs print at start-up, each with the line that says so.
 
-    PyTorch: 2.1.2+cu121          GPU 0: NVIDIA RTX A4000           Driver Version: 535.104.05   CUDA Version: 12.2
-    NCCL version 2.18.3+cuda12.1  git commit 3f2a9c1d               world_size=8
+PyTorch: 2.1.2+cu121          GPU 0: NVIDIA RTX A4000           Driver Version: 535.104.05   CUDA Version: 12.2
+NCCL version 2.18.3+cuda12.1  git commit 3f2a9c1d               world_size=8
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ def _open(path: Path) -> IO[bytes]:
         with suppress(ImportError):
             from isal import igzip
 
-            return cast("IO[bytes]", igzip.open(path, "rb"))
+            opened: Any = igzip.open
+            return cast("IO[bytes]", opened(path, "rb"))
         return cast("IO[bytes]", gzip.open(path, "rb"))
     if path.suffix == ".xz":
         return cast("IO[bytes]", lzma.open(path, "rb"))

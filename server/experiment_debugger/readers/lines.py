@@ -1,8 +1,8 @@
 r"""One pass over a text log: chunks cut at \n, candidate lines handed to consumers.
 
-A consumer names literals; every line that holds one comes to `candidate`, and while the consumer is `following`, so does
-every next line. The scan keeps one chunk in memory, whatever the size of the file. Lines end at \n only: the segments of
-a progress bar, separated by \r, are one line.
+A consumer names literals; every line that holds one comes to `candidate`, and while the consumer is `following`, so
+does every next line. The scan keeps one chunk in memory, whatever the size of the file. Lines end at \n only: the
+segments of a progress bar, separated by \r, are one line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Line:
 
     def __init__(self, number: int, chunk: bytes, start: int, end: int, clock: Clock) -> None:
         self.number, self._chunk, self.start, self.end, self._clock = number, chunk, start, end, clock
-        self._stamp: float | None | bool = False
+        self._stamp: float | bool | None = False
 
     @property
     def raw(self) -> bytes:
@@ -74,11 +74,6 @@ class Line:
             head = to_text(self._chunk[self.start : min(self.end, self.start + 200)])
             self._stamp = self._clock.read(head)
         return self._stamp if isinstance(self._stamp, float) else None
-
-    @property
-    def clock_time(self) -> float | None:
-        """The last stamp that was read in this file, cheap and good enough for reports that follow each other closely."""
-        return self._clock.last
 
     @property
     def not_before(self) -> float | None:
@@ -227,7 +222,7 @@ class _Chunks:
             return self._stream.read(CHUNK_BYTES)
         except (OSError, EOFError) as problem:
             self.problem = f"reading stopped: {problem}"
-        except Exception as problem:  # zstandard, lzma and isal raise their own kinds for damaged data
+        except Exception as problem:  # noqa: BLE001 - zstandard, lzma and isal raise kinds of their own for damaged data
             self.problem = f"reading stopped: {type(problem).__name__}"
         return b""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+hyperscan: Any
 try:
     import hyperscan
 except ImportError:  # the wheel is missing on this platform

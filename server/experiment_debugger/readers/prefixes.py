@@ -1,8 +1,8 @@
 """Which rank or node wrote a line that several processes share.
 
-    [rank3]: RuntimeError: ...          torchrun          3: loss 2.1             srun --label
-    [1,0]<stderr>:Traceback             mpirun            [default2]:step         torchrun with --tee
-    (WorkerDict pid=4102) ...           Ray               [rank: 2] Child ...     Lightning
+[rank3]: RuntimeError: ...          torchrun          3: loss 2.1             srun --label
+[1,0]<stderr>:Traceback             mpirun            [default2]:step         torchrun with --tee
+(WorkerDict pid=4102) ...           Ray               [rank: 2] Child ...     Lightning
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Training progress of one log as columns of (line, step, value), and what it says about the plan.
 
-Step is the optimizer step where the text says so; where it gives an epoch and a position within it, the global step is
-computed from them. Counts of samples are not steps: Keras' "Train on N samples" gives the batch size, without it the step
-stays unknown.
+Step is the optimizer step where the text says so; where it gives an epoch and a position within it, the global step
+is computed from them. Counts of samples are not steps: Keras' "Train on N samples" gives the batch size, without it the
+step stays unknown.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from experiment_debugger.readers.lines import Consumer, Line
 from experiment_debugger.readers.prefixes import split_prefix
 
 _KERAS_SAMPLES = re.compile(r"^Train on (\d+) samples")
+_EPOCH_HEADER = re.compile(r"^Epoch (\d+)/(\d+)\s*$")
 _HF_TOTAL = re.compile(r"Total optimization steps = ([\d,]+)")
 _HF_EPOCHS = re.compile(r"Num Epochs = ([\d,]+)")
 MOST_TEXTS = 400  # kept texts of one column
@@ -58,6 +59,8 @@ class Column:
             return index == 0 or math.isfinite(previous)
         if self.role == "loss-scale":
             return value < previous
+        if self.role == "loss" and value == 0.0:
+            return previous != 0.0
         if self.role == "memory":
             if self._newest > 0:
                 del self.texts[self._newest]
@@ -74,12 +77,12 @@ class Column:
 
 
 class ProgressReader(Consumer):
-    """Collects the progress of one file. Parallel arrays, one entry a report: lines, steps, times (NaN), ranks, evaluation."""
+    """Collects the progress of one file: parallel arrays, one entry a report (unknown: step and rank -1, time NaN)."""
 
     literals = (
         b"loss", b"Loss", b"LOSS", b"it/s", b"s/it", b"step ", b"Step ", b"step:", b"step=", b"steps", b"iteration", b"Iter", b"iter ",
         b"iter:", b"Epoch", b"epoch", b"/step", b"grad_norm", b"gnorm", b" it  ", b" ep ", b"Train on ", b"G   ",
-        b"Num Epochs = ",
+        b"Num Epochs = ", b"entropy",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -100,6 +103,7 @@ class ProgressReader(Consumer):
         self._last_total: int | None = None
         self._training_total: int | None = None
         self._samples: int | None = None
+        self._epoch_header: tuple[int, int] | None = None
         self._farthest: dict[int, int] = {}
         self._hf_total: int | None = None
         self._hf_epochs: int | None = None
@@ -121,22 +125,32 @@ class ProgressReader(Consumer):
         if report is None:
             self._note_plan(rest)
             return
-        self.add_report(line.number, line.time or line.clock_time, report, text, rank)
+        self.add_report(line.number, line.time, report, text, rank)
 
     def add_report(self, line: int, time: float | None, report: Report, text: str, rank: int | None = None) -> None:
         """Take one report in, wherever it comes from; `time` is seconds or None."""
+        self._under_header(report)
         step = self._step(report)
         self._plan(report, step)
         self._add(line, time, step, rank, report, text)
 
     def _note_plan(self, text: str) -> None:
-        """What Keras and HF Trainer print once, before the first report."""
+        """What Keras and HF Trainer print on lines of their own, before the reports."""
+        if found := _EPOCH_HEADER.match(text):
+            self._epoch_header = int(found.group(1)), int(found.group(2))
         if found := _KERAS_SAMPLES.match(text):
             self._samples = int(found.group(1))
         if found := _HF_TOTAL.search(text):
             self._hf_total = int(found.group(1).replace(",", ""))
         if found := _HF_EPOCHS.search(text):
             self._hf_epochs = int(found.group(1).replace(",", ""))
+
+    def _under_header(self, report: Report) -> None:
+        """A bar below `Epoch 2/30` counts within that epoch."""
+        if self._epoch_header is not None and report.is_bar and report.epoch is None and report.step is not None:
+            epoch, report.epochs = self._epoch_header
+            report.epoch, report.at, report.size = float(epoch), report.step, report.total or None
+            report.step = report.total = None
 
     def _step(self, report: Report) -> int | None:
         if report.at is not None and report.size is not None and report.epoch is not None:

@@ -20,7 +20,10 @@ from experiment_debugger.readers.dialects import Report, role_of
 from experiment_debugger.readers.lines import ScanStats, to_text
 from experiment_debugger.readers.progress import ProgressReader
 
-_STEP = re.compile(r"^(?:global_?step|step|steps|iter|iteration|it|_step|training_iteration|trainer/global_step|num_updates)$", re.IGNORECASE)
+_STEP = re.compile(
+    r"^(?:global_?step|step|steps|iter|iteration|it|_step|training_iteration|trainer/global_step|num_updates)$",
+    re.IGNORECASE,
+)
 _EPOCH = re.compile(r"^(?:epoch|epochs)$", re.IGNORECASE)
 LONGEST_ROW = 1 << 16  # bytes
 MOST_COLUMNS = 400

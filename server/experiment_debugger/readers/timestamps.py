@@ -14,16 +14,25 @@ from __future__ import annotations
 import re
 from calendar import timegm
 
-_MONTHS = {name: index for index, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTHS = {
+    name: index
+    for index, name in enumerate(
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1
+    )
+}
 _CLOCK = r"(?P<h>\d{2}):(?P<mi>\d{2}):(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?"
 _ISO = re.compile(r"(?<!\d)(?P<y>(?:19|20)\d{2})[-/](?P<mo>\d{2})[-/](?P<d>\d{2})[T ,_]+" + _CLOCK)
 _US = re.compile(r"(?<!\d)(?P<mo>\d{2})/(?P<d>\d{2})/(?P<y>20\d{2}),? +" + _CLOCK)
 _GLOG = re.compile(r"(?:^|[\[\s:])[IWEFCDV](?P<mo>\d{1,2})(?P<d>\d{2}) " + _CLOCK)
 _NAMED = re.compile(
-    r"(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?P<d>\d{1,2}) +" + _CLOCK + r"(?: [A-Z]{3,4})?(?: (?P<y>20\d{2}))?"
+    r"(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?P<d>\d{1,2}) +"
+    + _CLOCK
+    + r"(?: [A-Z]{3,4})?(?: (?P<y>20\d{2}))?"
 )
 _SHORT = re.compile(r"^\[(?P<mo>\d{2})[/-](?P<d>\d{2}) " + _CLOCK)
-_YEAR = re.compile(rb"(?<!\d)(20\d{2})[-/][01]\d[-/][0-3]\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?: [A-Z]{3,4})? (20\d{2})")
+_YEAR = re.compile(
+    rb"(?<!\d)(20\d{2})[-/][01]\d[-/][0-3]\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?: [A-Z]{3,4})? (20\d{2})"
+)
 _WINDOW = 160  # characters; stamps of loggers stand at the start of a line
 DEFAULT_YEAR = 2000
 

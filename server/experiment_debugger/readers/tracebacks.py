@@ -1,9 +1,9 @@
 """Python tracebacks in logs, also interleaved by rank, chained, boxed by rich, or wrapped by a DataLoader worker.
 
-    [rank1]: Traceback (most recent call last):
-    [rank1]:   File "/proj/train.py", line 41, in <module>
-    [rank1]:     main()
-    [rank1]: RuntimeError: received 0 items of ancdata
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "/proj/train.py", line 41, in <module>
+[rank1]:     main()
+[rank1]: RuntimeError: received 0 items of ancdata
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Frame:
 class Traceback:
     """One block from header to exception line.
 
-    `cause` is the block that this one wraps or handles: chained exceptions, the "Original Traceback" of a loader worker,
-    the "-- Process 0 terminated with the following error:" of a spawned rank.
+    `cause` is the block that this one wraps or handles: chained exceptions, the "Original Traceback" of a loader
+    worker, the "-- Process 0 terminated with the following error:" of a spawned rank.
     `ignored`: Python itself printed that the exception was ignored, or logging failed: never fatal.
     """
 
@@ -140,7 +140,9 @@ class TracebackReader(Consumer):
     def _feed(self, block: Traceback, line: Line, text: str) -> None:
         frame = _FRAME.match(text) or _RICH_FRAME.match(text)
         if frame:
-            block.frames.append(Frame(line.number, frame["file"], int(frame["line"]), (frame["function"] or "").strip()))
+            block.frames.append(
+                Frame(line.number, frame["file"], int(frame["line"]), (frame["function"] or "").strip())
+            )
             if len(block.frames) > MOST_FRAMES:
                 del block.frames[MOST_FRAMES // 2]
             return

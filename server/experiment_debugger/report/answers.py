@@ -110,7 +110,9 @@ def debug_answer(
         facts = RunContext.model_validate(data["context"]) if data["context"] else None
         text = debug_markdown(kept, facts, data["collect"], notes, left_out)
         counts = left_out + Counter(kept.omitted)
-        return TextAnswer(text, _shown(kept), dict(counts), more_hint(kept) if counts else "", kept.verdict)
+        return TextAnswer(
+            text, _shown(kept), dict(counts), more_hint(kept, cut=bool(left_out)) if counts else "", kept.verdict
+        )
 
     facts = as_dict(context.model_copy(update={"artifacts": ()})) if context else None
     data = speakable({"context": facts, "diagnosis": as_dict(diagnosis), "collect": list(collect)})

@@ -7,7 +7,8 @@ import difflib
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.models import MODE_ALIASES
 from experiment_debugger.report.budget import TextAnswer, capacity, fit_lines
-from experiment_debugger.rules.base import Cause, ModeInfo, Rulebook, RuleInfo, Signature
+from experiment_debugger.rules.base import Cause, ModeInfo, RuleInfo, Signature
+from experiment_debugger.rules.rulebook import Rulebook
 
 
 def explain_answer(name: str, book: Rulebook, max_tokens: int) -> TextAnswer:

@@ -164,18 +164,17 @@ def left_out_lines(diagnosis: Diagnosis, left_out: Mapping[str, int]) -> list[st
     if not +counts:
         return []
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    return [f"Left out: {listed}. {more_hint(diagnosis)}"]
+    return [f"Left out: {listed}. {more_hint(diagnosis, cut=bool(left_out))}"]
 
 
-def more_hint(diagnosis: Diagnosis) -> str:
-    """How to see more than this answer holds."""
+def more_hint(diagnosis: Diagnosis, *, cut: bool) -> str:
+    """How to see more than this answer holds; `cut` when it was the budget that left something out."""
     run, first = one_line(diagnosis.run_id, 80), diagnosis.modes[0] if diagnosis.modes else None
     place = next((item for item in (first.evidence if first else ()) if item.line is not None), None)
-    if run == "-" or place is None:
-        return "Ask again with a larger max-tokens."
-    return (
-        f"Ask again with a larger max-tokens, or read-run-logs {run} --path {code(place.path)} --around {place.line}."
-    )
+    ways = ["Ask again with a larger max-tokens"] if cut else []
+    if place is not None and place.path != "-":
+        ways.append(f"read-run-logs {run} --path {code(place.path)} --around {place.line}")
+    return ", or ".join(ways or ["The rest is weaker"]) + "."
 
 
 def _bytes(count: int) -> str:

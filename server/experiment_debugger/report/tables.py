@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from experiment_debugger.errors import DebuggerError
-from experiment_debugger.rules.base import Cause, Rulebook, RuleInfo, load_rulebook
+from experiment_debugger.rules.base import Cause, RuleInfo
+from experiment_debugger.rules.rulebook import Rulebook, load_rulebook
 
 BEGIN = "<!-- generated:begin -->"
 END = "<!-- generated:end -->"

@@ -1,4 +1,4 @@
-"""The form of every rule and cause, their strict loaders, and the three entry points of detectors.
+"""The form of every rule and cause, and the three entry points of detectors.
 
 A log signature is data, one entry of `signatures/<family>.yaml`:
 
@@ -27,22 +27,16 @@ A cause is an entry of `taxonomy/<family>.yaml`; modes and symptom classes stand
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from experiment_debugger.errors import InvalidRule
 from experiment_debugger.models import Finding, Frozen, Kind, Level, Mode, Role, RunState, Within
-from experiment_debugger.rules.strict_yaml import load_entries
 
-RULES_DIR = Path(__file__).parent
 ID_PATTERN = r"^[a-z][a-z0-9]*(?:-[a-z0-9]+)+$"
 MIN_LITERAL = 6
 
@@ -222,113 +216,3 @@ def _detector(
         return Detector(RuleInfo(**info), scope, check)
 
     return wrap
-
-
-@dataclass(frozen=True)
-class Rulebook:
-    """All rules and causes of one installation (and of a project's own signature folder)."""
-
-    signatures: dict[str, Signature]
-    causes: dict[str, Cause]
-    modes: dict[str, ModeInfo]
-    symptoms: dict[str, SymptomClass]
-    detectors: dict[str, Detector] = field(default_factory=dict)
-
-    def info(self, rule: str) -> RuleInfo | None:
-        """The entry of a signature or detector."""
-        if rule in self.signatures:
-            return self.signatures[rule]
-        return self.detectors[rule].info if rule in self.detectors else None
-
-    def rule_ids(self) -> list[str]:
-        """Ids of signatures and detectors, sorted."""
-        return sorted({*self.signatures, *self.detectors})
-
-
-Entry = TypeVar("Entry", bound=BaseModel)
-
-
-def load_file(path: Path, kind: type[Entry]) -> list[Entry]:
-    """Entries of one YAML file; raises `InvalidRule` naming file, line and field."""
-    entries = []
-    for line, data in load_entries(path.read_text(encoding="utf-8"), path.name):
-        try:
-            entries.append(kind.model_validate(data))
-        except ValidationError as problem:
-            first = problem.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"]) or "entry"
-            raise InvalidRule(f"{path.name}:{line}: {data.get('id', '?')}: {place}: {first['msg']}") from None
-    return entries
-
-
-def load_folder(folder: Path, kind: type[Entry], *, strict: bool = False) -> dict[str, Entry]:
-    """Entries of all YAML files below a folder by id; `strict` also compiles every regex."""
-    found: dict[str, Entry] = {}
-    for path in sorted(folder.rglob("*.yaml")):
-        for entry in load_file(path, kind):
-            name = str(entry.id)  # type: ignore[attr-defined]
-            if name in found:
-                raise InvalidRule(f"{path.name}: id '{name}' stands twice; rename one")
-            if strict and isinstance(entry, Signature):
-                check_patterns(entry, path)
-            found[name] = entry
-    return found
-
-
-def check_patterns(rule: Signature, path: Path) -> None:
-    """Raise `InvalidRule` when a regex of the rule does not compile."""
-    for name, regex in (("regex", rule.match.regex), ("unless", rule.match.unless)):
-        try:
-            re.compile(regex or "")
-        except re.error as problem:
-            raise InvalidRule(f"{path.name}: {rule.id}: {name} does not compile: {problem}") from None
-
-
-@lru_cache(maxsize=1)
-def load_detectors() -> dict[str, Detector]:
-    """All detectors of the package `rules.detectors`, found by scanning it."""
-    package = importlib.import_module("experiment_debugger.rules.detectors")
-    found: dict[str, Detector] = {}
-    for module_info in sorted(pkgutil.iter_modules(package.__path__), key=lambda item: item.name):
-        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
-        for value in vars(module).values():
-            if isinstance(value, Detector):
-                found[value.info.id] = value
-    return found
-
-
-@lru_cache(maxsize=8)
-def load_rulebook(own_signatures: Path | None = None) -> Rulebook:
-    """The rulebook; `own_signatures` is a project's folder of signatures, always loaded strictly."""
-    signatures = load_folder(RULES_DIR / "signatures", Signature)
-    if own_signatures is not None:
-        signatures |= load_folder(own_signatures, Signature, strict=True)
-    causes: dict[str, Cause] = {}
-    for path in sorted((RULES_DIR / "taxonomy").glob("causes-*.yaml")):
-        causes |= {cause.id: cause for cause in load_file(path, Cause)}
-    modes = {entry.id: entry for entry in load_file(RULES_DIR / "taxonomy" / "modes.yaml", ModeInfo)}
-    symptoms = {entry.id: entry for entry in load_file(RULES_DIR / "taxonomy" / "symptoms.yaml", SymptomClass)}
-    return Rulebook(signatures, causes, dict(modes), symptoms, load_detectors())
-
-
-def effects(symptoms: dict[str, SymptomClass], symptom_class: str) -> frozenset[str]:
-    """All classes that a finding of this class can explain, transitively."""
-    seen: set[str] = set()
-    queue: list[str] = [symptom_class]
-    while queue:
-        for effect in symptoms[queue.pop()].leads_to if queue else ():
-            if effect not in seen:
-                seen.add(effect)
-                queue.append(effect)
-    return frozenset(seen)
-
-
-def matching(rules: Sequence[Signature], text: str) -> list[str]:
-    """Ids of the signatures that match one line, parents replaced by what refines them (used by tests and readers)."""
-    hits = [
-        rule
-        for rule in rules
-        if any(literal in text for literal in rule.match.literals) and rule.groups(text) is not None
-    ]
-    replaced = {parent for rule in hits for parent in rule.refines}
-    return [rule.id for rule in hits if rule.id not in replaced]

@@ -98,14 +98,16 @@ class SignatureReader(MatchReader):
         """Apply what needs the whole file: neighbours and minimal counts."""
         for rule_id, kept in self._kept.items():
             match = self._rules[rule_id].match
-            if match.within_lines is not None:
-                marks, reach = self._marks[rule_id], match.within_lines.lines
-                kept = [entry for entry in kept if any(abs(mark - entry.line) <= reach for mark in marks)]
-            if self.counts[rule_id] < match.min_count or not kept:
+            near = kept if match.within_lines is None else self._near(rule_id, match.within_lines.lines, kept)
+            if self.counts[rule_id] < match.min_count or not near:
                 self.counts.pop(rule_id)
                 continue
-            self.matches.extend(kept)
+            self.matches.extend(near)
         self.matches.sort(key=lambda entry: entry.line)
+
+    def _near(self, rule_id: str, reach: int, kept: list[LogMatch]) -> list[LogMatch]:
+        marks = self._marks[rule_id]
+        return [entry for entry in kept if any(abs(mark - entry.line) <= reach for mark in marks)]
 
 
 def _span(rule: Signature, text: str) -> tuple[int, int]:

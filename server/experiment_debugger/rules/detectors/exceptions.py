@@ -1,9 +1,9 @@
 """An uncaught Python exception that no signature describes better.
 
-    Traceback (most recent call last):
-      File "train.py", line 41, in <module>
-        loss = step(batch)
-    KeyError: 'labels'
+Traceback (most recent call last):
+  File "train.py", line 41, in <module>
+    loss = step(batch)
+KeyError: 'labels'
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
-from experiment_debugger.models import Evidence, Finding, Position
+from experiment_debugger.models import Evidence, Finding, Position, Role
 from experiment_debugger.readers.tracebacks import Traceback
-from experiment_debugger.rules.base import Rulebook, run_detector
+from experiment_debugger.rules.base import run_detector
+from experiment_debugger.rules.rulebook import Rulebook
 
 MESSAGE_LINES = 14
 """Lines behind the exception line that may still belong to its message (CUDA hints, lists of parameters)."""
-SPEAKING = frozenset({"root", "symptom", "teardown"})
-QUIET = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "BrokenPipeError"})
+INTERRUPTED = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
+PEER_GONE = frozenset({"ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError"})
+"""The other end of a pipe or socket went away: the exception of a survivor."""
 
 
 @run_detector(
@@ -48,19 +50,27 @@ def python_exception(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]
                 yield _finding(entry, block)
 
 
-def _spoken_lines(entry: FileEvidence, book: Rulebook) -> list[int]:
-    return [
-        match.line
-        for match in entry.matches
-        if match.rule in book.signatures and book.signatures[match.rule].role in SPEAKING
-    ]
+def _spoken_lines(entry: FileEvidence, book: Rulebook) -> dict[Role, list[int]]:
+    """Lines by the role of the signature that speaks there."""
+    lines: dict[Role, list[int]] = {"root": [], "symptom": [], "teardown": []}
+    for match in entry.matches:
+        rule = book.signatures.get(match.rule)
+        if rule is not None and rule.role in lines:
+            lines[rule.role].append(match.line)
+    return lines
 
 
-def _is_spoken(block: Traceback, lines: list[int]) -> bool:
-    blocks = [block]
-    while blocks[-1].cause is not None:
-        blocks.append(blocks[-1].cause)
-    return any(part.last <= line <= part.last + MESSAGE_LINES for part in blocks for line in lines)
+def _is_spoken(block: Traceback, lines: dict[Role, list[int]]) -> bool:
+    """Whether a root signature speaks for the chain, or any other for the very exception that began it.
+
+    A symptom on a wrapper ("Caught KeyError in DataLoader worker process 0.") leaves the wrapped exception unspoken.
+    """
+    chain = [block]
+    while chain[-1].cause is not None:
+        chain.append(chain[-1].cause)
+    if any(part.last <= line <= part.last + MESSAGE_LINES for part in chain for line in lines["root"]):
+        return True
+    return chain[-1].last in lines["symptom"] or chain[-1].last in lines["teardown"]
 
 
 def _finding(entry: FileEvidence, block: Traceback) -> Finding:
@@ -69,12 +79,12 @@ def _finding(entry: FileEvidence, block: Traceback) -> Finding:
     quoted = [(root.last, root.text)]
     if block is not root:
         quoted.append((block.last, block.text))
-    interrupted = root.exception in QUIET
+    symptom_class, role = _class_of(root.exception)
     return Finding(
         rule="python-exception",
         mode="crash",
-        symptom_class="teardown" if interrupted else "code-error",
-        role="teardown" if interrupted else "root",
+        symptom_class=symptom_class,
+        role=role,
         level="fatal",
         title=_title(root),
         position=Position(
@@ -87,13 +97,22 @@ def _finding(entry: FileEvidence, block: Traceback) -> Finding:
             attempt=entry.artifact.attempt,
         ),
         evidence=tuple(
-            Evidence(path=entry.name, line=line, step=entry.steps_before(line), quote=quote_of(_with_prefix(root, text)))
+            Evidence(
+                path=entry.name, line=line, step=entry.steps_before(line), quote=quote_of(_with_prefix(root, text))
+            )
             for line, text in quoted
         ),
         values=_values(root),
         exception=root.exception,
         recovered=entry.recovered_after(block.last, rank),
     )
+
+
+def _class_of(exception: str) -> tuple[str, Role]:
+    name = exception.rsplit(".", 1)[-1]
+    if name in INTERRUPTED:
+        return "teardown", "teardown"
+    return ("peer-lost", "symptom") if name in PEER_GONE else ("code-error", "root")
 
 
 def _with_prefix(block: Traceback, text: str) -> str:

@@ -11,14 +11,16 @@ from collections.abc import Iterator
 
 from experiment_debugger.evidence import RunEvidence, quote_of
 from experiment_debugger.models import Evidence, Finding, Position
-from experiment_debugger.rules.base import Rulebook, run_detector
+from experiment_debugger.rules.base import run_detector
+from experiment_debugger.rules.rulebook import Rulebook
 
 _END = re.compile(
-    r"(?i)\b(?:all done|finished|completed|complete|done|succe(?:ss|eded)(?:fully)?|bye|total (?:run|training|wall) ?time|exit(?:ed)?(?: with)?(?: code)?[ :=]+0)\b"
+    r"(?i)\b(?:all done|finished|completed?|done|succe(?:ss|eded)(?:fully)?|bye|total (?:run|training|wall) ?time"
+    r"|exit(?:ed)?(?: with)?(?: code)?[ :=]+0)\b"
 )
 _PART = re.compile(
-    r"(?i)\b(?:epoch|step|iter\w*|eval\w*|valid\w*|checkpoint|sav\w+|load\w*|download\w*|worker|rank|init\w*|compil\w*|build\w*|setup|prepar\w*"
-    r"|cach\w*|token\w*|index\w*|warm\w*|start\w*|waiting|not|fail\w*|error|abort\w*|kill\w*|un\w+ed)\b"
+    r"(?i)\b(?:epoch|step|iter\w*|eval\w*|valid\w*|checkpoint|sav\w+|load\w*|download\w*|worker|rank|init\w*|compil\w*"
+    r"|build\w*|setup|prepar\w*|cach\w*|token\w*|index\w*|warm\w*|start\w*|waiting|not|fail\w*|error|abort\w*|kill\w*|un\w+ed)\b"
 )
 FARTHEST = 200
 """Lines between the last report and the end: summaries, exports and tables of a final evaluation."""

@@ -1,17 +1,19 @@
 """GPU memory that grows until an allocation fails: a leak or growing inputs, not a model that is too large.
 
-    [rank5] it   10 ... | max allocated 33.1 GiB          iteration,alloc_mb,reserved_mb
-    [rank5] it 5300 ... | max allocated 77.0 GiB          4100,9618.2,9748
+[rank5] it   10 ... | max allocated 33.1 GiB          iteration,alloc_mb,reserved_mb
+[rank5] it 5300 ... | max allocated 77.0 GiB          4100,9618.2,9748
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
 from experiment_debugger.models import Evidence, Finding, Position, as_value
 from experiment_debugger.readers.progress import Column
-from experiment_debugger.rules.base import Rulebook, run_detector
+from experiment_debugger.rules.base import run_detector
+from experiment_debugger.rules.rulebook import Rulebook
 
 FEWEST_POINTS = 8
 LEAST_GROWTH = 1.25
@@ -48,7 +50,7 @@ def _grows(column: Column) -> bool:
         return False
     width = max(1, count // 8)
     means = [sum(values[i : i + width]) / len(values[i : i + width]) for i in range(0, count, width)]
-    rising = sum(b > a for a, b in zip(means, means[1:], strict=False))
+    rising = sum(b > a for a, b in pairwise(means))
     return means[-1] >= LEAST_GROWTH * means[0] and rising >= RISING_SHARE * (len(means) - 1)
 
 

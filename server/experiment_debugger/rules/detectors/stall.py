@@ -1,7 +1,7 @@
 """A log that stops in the middle while the job lives on, without a word.
 
-    I 17:04:44 e3  332/1251 loss 0.5052 ...           last line of train.log
-    heartbeat 07-02 05:20 state=RUNNING gpu_util=...  another file, twelve hours later
+I 17:04:44 e3  332/1251 loss 0.5052 ...           last line of train.log
+heartbeat 07-02 05:20 state=RUNNING gpu_util=...  another file, twelve hours later
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
 from experiment_debugger.models import Evidence, Finding, Position
-from experiment_debugger.rules.base import Rulebook, run_detector
+from experiment_debugger.rules.base import run_detector
+from experiment_debugger.rules.rulebook import Rulebook
 
 SHORTEST_STALL = 900.0
 """Seconds between the last report and the last sign of life; below that an evaluation or a save is likelier."""
@@ -34,7 +35,7 @@ MANY_INTERVALS = 20
 def log_stops_mid_run(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """The main log, when something else of the run shows that the job lived on, or that someone dumped its stacks."""
     main = _main_log(evidence)
-    if main is None or _failed(main, evidence, book):
+    if main is None or _failed(main, book):
         return
     gap, witness = _silence(main, evidence)
     dumped = next((entry for entry in evidence.files if entry.artifact.kind == "dump"), None)
@@ -66,7 +67,7 @@ def _main_log(evidence: RunEvidence) -> FileEvidence | None:
     return None if main is None or main.progress.reached_plan else main
 
 
-def _failed(main: FileEvidence, evidence: RunEvidence, book: Rulebook) -> bool:
+def _failed(main: FileEvidence, book: Rulebook) -> bool:
     """Whether the log itself ends with an exception, an error or a normal end."""
     last = main.stats.last_line
     if any(block.last >= last - 60 and not main.recovered_after(block.last) for block in main.tracebacks):
