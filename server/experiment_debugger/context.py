@@ -28,7 +28,7 @@ MOST_SETTINGS = 24
 MOST_ARTIFACTS = 60
 GIT_SECONDS = 5.0
 HARDWARE = ("gpu", "driver", "cuda", "world_size")
-_NOT_ENVIRONMENT = {*HARDWARE, "command", "commit"}
+_NOT_ENVIRONMENT = {*HARDWARE, "command", "commit", "planned_steps"}
 
 
 def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:

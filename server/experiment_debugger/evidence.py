@@ -119,7 +119,11 @@ class RunEvidence:
     @property
     def planned_steps(self) -> int | None:
         """The number of optimizer steps that the run was going to make, where some log says so."""
-        return max((entry.progress.total_steps or 0 for entry in self.files), default=0) or None
+        reported = max((entry.progress.total_steps or 0 for entry in self.files), default=0)
+        written = (
+            int(fact.value) for entry in self.all_files() for fact in entry.facts if fact.name == "planned_steps"
+        )
+        return reported or next(written, None)
 
     @property
     def last_step(self) -> int | None:

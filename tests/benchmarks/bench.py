@@ -18,8 +18,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-REPEATS = 5
-SMALL, LARGE = 200_000, 10_000_000
+REPEATS = 3
+SMALL, DENSE, SPARSE = 200_000, 4_000_000, 100_000_000
 DEBUG = [sys.executable, "-m", "experiment_debugger.cli", "debug", "42", "--project"]
 HEAVY = ("mcp", "tensorboard", "matplotlib", "numpy", "torch")
 BASELINE = "import yaml\nfrom pydantic import BaseModel\nclass Point(BaseModel):\n    step: int\nPoint(step=1)\n"
@@ -102,12 +102,12 @@ def main() -> None:
         first, start = cpu([*DEBUG, str(small)]), cpu([*DEBUG, str(tiny)])
         print(f"first answer, 200 kB log: {first:.3f} s CPU; yaml + pydantic: {base:.3f} s; ratio {first / base:.2f}")
         print(f"heavy modules loaded by it: {', '.join(loaded(small)) or 'none'}")
-        for line_of in (progress, chatter):
+        for line_of, amount in ((progress, DENSE), (chatter, SPARSE)):
             project = folder / line_of.__name__
-            log = write_log(project, LARGE, line_of)
+            log = write_log(project, amount, line_of)
             scan, grep = cpu([*DEBUG, str(project)]) - start, grep_cost(folder, log)
             ratio = f"; grep: {grep:.3f} s; ratio {scan / grep:.1f}" if grep else "; no grep here"
-            print(f"scan, 10 MB of {line_of.__name__}: {scan:.3f} s CPU{ratio}")
+            print(f"scan, {amount / 1e6:.0f} MB of {line_of.__name__}: {scan:.3f} s CPU{ratio}")
 
 
 if __name__ == "__main__":

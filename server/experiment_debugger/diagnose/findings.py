@@ -58,7 +58,7 @@ def _not_applicable(rule: str, evidence: RunEvidence, book: Rulebook) -> str | N
         "kernel": bool(evidence.files),
         "config": any(entry.artifact.kind in {"config", "job"} for entry in evidence.facts) or bool(evidence.files),
         "code": any(entry.artifact.kind == "code" for entry in evidence.facts),
-        "series": any(entry.progress.columns for entry in evidence.files),
+        "series": any(entry.progress.columns for entry in (*evidence.files, *evidence.tables)),
         "pair": False,
     }
     names = {"log": "log", "series": "metric series", "code": "code", "pair": "second run", "config": "config"}

@@ -10,7 +10,7 @@ from experiment_debugger.diagnose.onset import onset_of, traceback_at
 from experiment_debugger.diagnose.outcome import Ending
 from experiment_debugger.diagnose.ranking import Ranked, comes_before
 from experiment_debugger.evidence import RunEvidence, quote_of
-from experiment_debugger.models import Confidence, Consequence, Determinism, Evidence, Finding, Hypothesis, Mode
+from experiment_debugger.models import Confidence, Consequence, Determinism, Evidence, Finding, Hypothesis, Mode, Onset
 from experiment_debugger.rules.rulebook import Rulebook
 
 MOST_EVIDENCE = 5
@@ -35,6 +35,7 @@ def hypothesis_of(
     same = [other for other in ranked.roots if other is not root and other.symptom_class == root.symptom_class]
     rivals = [other for other in ranked.roots if other.symptom_class != root.symptom_class]
     mode: Mode = cause.mode if cause else root.mode or "crash"
+    onset = onset_of(root, evidence, book)
     checks = [cause.confirm] if cause else []
     checks += [text for text in (info.confirm if info else ()) if text not in checks]
     return Hypothesis(
@@ -42,10 +43,10 @@ def hypothesis_of(
         cause=cause.id if cause else None,
         confidence=_confidence(root, choice, effects_of_root, same, rivals, first=first),
         summary=_summary(root, choice),
-        onset=onset_of(root, evidence, book),
+        onset=onset,
         evidence=_evidence(root, choice, [*leading_context(root, findings), *same, *effects_of_root], evidence),
         against=_against(choice, rivals),
-        unknown=_unknown(choice, root, evidence),
+        unknown=_unknown(choice, onset, evidence),
         refute_with=checks[0] if checks else None,
         next_checks=tuple(checks[1 : 1 + MOST_LINES]),
         rules=tuple(dict.fromkeys([root.rule, *(finding.rule for finding in choice.support)])),
@@ -130,13 +131,13 @@ def _against(choice: CauseChoice, rivals: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(lines[:MOST_LINES])
 
 
-def _unknown(choice: CauseChoice, root: Finding, evidence: RunEvidence) -> tuple[str, ...]:
+def _unknown(choice: CauseChoice, onset: Onset, evidence: RunEvidence) -> tuple[str, ...]:
     lines = []
     if choice.cause is None and choice.open:
         lines += [f"{cause.id}? {cause.confirm}" for cause in choice.open[:MOST_LINES]]
     elif choice.cause is None:
         lines.append("why it happened: the artifacts show the failure, not its cause")
-    if root.position.step is None and evidence.trained:
+    if onset.step is None and evidence.trained:
         lines.append("at which step it began")
     return tuple(lines)
 
@@ -176,11 +177,21 @@ def determinism_of(root: Finding, findings: Sequence[Finding], evidence: RunEvid
 
 def healthy_summary(ending: Ending, evidence: RunEvidence, findings: Sequence[Finding]) -> str:
     """What makes the run healthy, in one or two sentences."""
-    end = f"it says that it ended normally ({_place(ending.said_by)})" if ending.normal else "its log ends in progress"
+    end = _end_of(ending)
+    seen = any(True for _ in evidence.columns("loss", "eval-loss"))
+    losses = ", and its losses are finite" if seen else "; no loss stands in its text"
     recovered = sum(finding.recovered and finding.role in {"root", "symptom"} for finding in findings)
     step = f", last step {evidence.last_step}" if evidence.last_step is not None else ""
     note = f" {recovered} errors on the way were followed by progress." if recovered else ""
-    return f"No failure found: {end}{step}, and its losses are finite.{note}"
+    return f"No failure found: {end}{step}{losses}.{note}"
+
+
+def _end_of(ending: Ending) -> str:
+    if ending.progressing:
+        return "it is still running and its log ends in progress"
+    if ending.said_by is None:
+        return "its last report stands at the planned end"
+    return f"it says that it ended normally ({_place(ending.said_by)})"
 
 
 def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:

@@ -18,6 +18,16 @@ CLOCK_SLACK = 2.0
 """Seconds: stamps of two processes that are closer than this do not order them."""
 SLOWLY_REACHED = frozenset({"scheduler-ended", "no-progress"})
 """Ends that a mere warning can lead to: a run on the CPU meets the time limit."""
+OFTEN_HARMLESS = frozenset(
+    {
+        "config-invalid",
+        "environment-broken",
+        "checkpoint-invalid",
+        "data-invalid",
+        "access-denied",
+        "storage-unreachable",
+    }
+)
 LEVELS = {"fatal": 0, "error": 1, "warning": 2, "info": 3}
 
 
@@ -79,12 +89,21 @@ def _explanation(
         if other is not finding
         and other.role != "teardown"
         and finding.symptom_class in reach[other.symptom_class]
-        and (LEVELS[other.level] <= LEVELS["error"] or finding.symptom_class in SLOWLY_REACHED)
+        and _is_grave_enough(other, finding)
         and (book.symptoms[other.symptom_class].late or comes_before(finding, other) is not True)
     ]
     if not able and finding.role == "teardown":
         able = [other for other in findings if other.role != "teardown" and comes_before(finding, other) is not True]
     return min(able, key=lambda other: book.symptoms[other.symptom_class].rank, default=None)
+
+
+def _is_grave_enough(reason: Finding, finding: Finding) -> bool:
+    """A mere warning about settings, packages or data does not explain a crash; a caught memory error does."""
+    return (
+        LEVELS[reason.level] <= LEVELS["error"]
+        or reason.symptom_class not in OFTEN_HARMLESS
+        or finding.symptom_class in SLOWLY_REACHED
+    )
 
 
 def _ordered(roots: list[Finding], book: Rulebook) -> list[Finding]:

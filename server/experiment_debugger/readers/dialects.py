@@ -32,7 +32,7 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _GLOBAL = re.compile(r"(?:global[_ ]?step|num_updates)['\"]?[ :='\"]*(?P<step>\d+)", re.IGNORECASE)
-_BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+|Unknown) (?:\[(?:\d+:\d\d|[.=>\-]{5})|[━╸─ ]{0,40}\d+m?s )")
+_BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+|Unknown) (?:\[(?:\d+:\d\d|[.=>\-]{5})|(?:[━╸─ ]{0,40}|- )\d+m?s )")
 _SAMPLES = re.compile(r"\[\s*\d+/\d+ \(\d+(?:\.\d+)?%\)\]")
 _IN_EPOCH = re.compile(r"\bepoch\W{0,3}\d+\W{1,3}(?:batch|iter\w*|step)\b", re.IGNORECASE)
 _WITHIN_EPOCH = re.compile(
@@ -111,6 +111,11 @@ class Report:
     only_memory: bool = False
     """A report of memory at some step, which is no sign that training goes on."""
 
+    @property
+    def is_placed(self) -> bool:
+        """Whether the text itself says where in training it stands."""
+        return self.step is not None or self.epoch is not None or self.at is not None or self.is_dict
+
 
 def read_bar(text: str) -> tuple[int, int] | None:
     """(done, total) of a progress bar; a total that the bar does not know yet is 0."""
@@ -119,7 +124,7 @@ def read_bar(text: str) -> tuple[int, int] | None:
 
 
 def read_report(text: str) -> Report | None:
-    """The progress report in one segment of a log line, or None when it is no report of training or evaluation."""
+    """The numbers of training or evaluation in one segment of a log line and where they stand, or None."""
     if _NOT_TRAINING.search(text):
         return None
     yolo = _ULTRALYTICS.match(text)
@@ -135,8 +140,7 @@ def read_report(text: str) -> Report | None:
     _place(report, text)
     if only_memory and report.step is None:
         return None
-    known = report.step is not None or report.epoch is not None or report.at is not None
-    return report if known or report.is_dict else None
+    return report
 
 
 def _place(report: Report, text: str) -> None:

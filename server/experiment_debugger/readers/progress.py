@@ -18,7 +18,7 @@ from experiment_debugger.readers.lines import Consumer, Line
 from experiment_debugger.readers.prefixes import split_prefix
 
 _KERAS_SAMPLES = re.compile(r"^Train on (\d+) samples")
-_EPOCH_HEADER = re.compile(r"^Epoch (\d+)/(\d+)\s*$")
+_EPOCH_HEADER = re.compile(r"(?:^|[\s:\]])Epoch (\d+)(?:/(\d+))?\s*$")
 _HF_TOTAL = re.compile(r"Total optimization steps = ([\d,]+)")
 _HF_EPOCHS = re.compile(r"Num Epochs = ([\d,]+)")
 MOST_TEXTS = 400  # kept texts of one column
@@ -122,7 +122,7 @@ class ProgressReader(Consumer):
             done, self._last_total = bar
             self._bars[self._last_total] = done
         report = read_report(rest)
-        if report is None:
+        if report is None or not (report.is_placed or self._epoch_header):
             self._note_plan(rest)
             return
         self.add_report(line.number, line.time, report, text, rank)
@@ -136,8 +136,8 @@ class ProgressReader(Consumer):
 
     def _note_plan(self, text: str) -> None:
         """What Keras and HF Trainer print on lines of their own, before the reports."""
-        if found := _EPOCH_HEADER.match(text):
-            self._epoch_header = int(found.group(1)), int(found.group(2))
+        if found := _EPOCH_HEADER.search(text):
+            self._epoch_header = int(found.group(1)), int(found.group(2) or 0)
         if found := _KERAS_SAMPLES.match(text):
             self._samples = int(found.group(1))
         if found := _HF_TOTAL.search(text):
@@ -146,10 +146,13 @@ class ProgressReader(Consumer):
             self._hf_epochs = int(found.group(1).replace(",", ""))
 
     def _under_header(self, report: Report) -> None:
-        """A bar below `Epoch 2/30` counts within that epoch."""
-        if self._epoch_header is not None and report.is_bar and report.epoch is None and report.step is not None:
-            epoch, report.epochs = self._epoch_header
-            report.epoch, report.at, report.size = float(epoch), report.step, report.total or None
+        """A bar, or a line without a position, below `Epoch 2/30` belongs to that epoch."""
+        if self._epoch_header is None or report.epoch is not None or (report.is_placed and not report.is_bar):
+            return
+        epoch, epochs = self._epoch_header
+        report.epoch, report.epochs = float(epoch), epochs or None
+        if report.is_bar:
+            report.at, report.size = report.step, report.total or None
             report.step = report.total = None
 
     def _step(self, report: Report) -> int | None:

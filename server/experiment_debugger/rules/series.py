@@ -75,6 +75,16 @@ def _quote(column: Column, index: int) -> str | None:
     return quote_of(text, (at, at + len(column.key) + 12))
 
 
+def loss_tells(entry: FileEvidence, line: int) -> bool:
+    """Whether a loss is not finite, or exactly zero, at this line or before: then it says what its gradient would."""
+    return any(
+        number <= line and (not math.isfinite(value) or (value == 0.0 and number == line))
+        for column in entry.progress.columns.values()
+        if column.role == "loss" and not column.evaluation
+        for number, value in zip(column.lines, column.values, strict=True)
+    )
+
+
 def loss_is_bad(entry: FileEvidence) -> bool:
     """Whether a training loss of this file was ever not finite."""
     return any(

@@ -14,7 +14,7 @@ from experiment_debugger.models import Finding, as_value
 from experiment_debugger.readers.progress import Column
 from experiment_debugger.rules.base import run_detector
 from experiment_debugger.rules.rulebook import Rulebook
-from experiment_debugger.rules.series import loss_is_bad, series_finding
+from experiment_debugger.rules.series import loss_is_bad, loss_tells, series_finding
 
 FINITE_AGAIN = 2
 """Finite values in a row after a non-finite one that mean: the run recovered. One is a moving average's chance."""
@@ -99,7 +99,7 @@ def grad_norm_nonfinite(evidence: RunEvidence, book: Rulebook) -> Iterator[Findi
     """The first lasting non-finite gradient norm of each file."""
     for entry, column in evidence.columns("grad-norm"):
         onset = _onset(column)
-        if onset is not None and not column.evaluation:
+        if onset is not None and not column.evaluation and not loss_tells(entry, column.lines[onset[0]]):
             index, recovered = onset
             yield series_finding(
                 entry,
