@@ -20,7 +20,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN]a[nN]|[iI]nf(?:inity)?|NAN|INF)"
+DIGITS = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
+NOT_FINITE = r"[nN]a[nN]|[iI]nf(?:inity)?|NAN|INF"
+NUMBER = rf"(?:{DIGITS}|[-+]?(?:{NOT_FINITE}))"
 _PAIR = re.compile(
     r"(?P<key>[A-Za-z_][\w./@%()\-]*(?: (?:loss|norm|rate|scale|entropy))?)['\"]?\s*(?:[:=]\s*|\s+)(?:tensor\()?\[?['\"]?(?P<value>"
     + NUMBER
@@ -199,7 +201,8 @@ _BAR_STARTS = re.compile(r"Epoch \d+(?:/\d+)?:\s+\d+%|(?<=\S)\s+\d+/\d+ \[[.=>]"
 
 def split_bars(segment: str) -> Iterator[str]:
     """The reports of a segment that holds several bars without a \\r between them (captured consoles)."""
-    marks = [found.start() for found in _BAR_STARTS.finditer(segment)]
+    several = segment.count("%|") > 1 or segment.count(" [") > 1
+    marks = [found.start() for found in _BAR_STARTS.finditer(segment)] if several else []
     if len(marks) < 2:
         yield segment
         return

@@ -13,9 +13,10 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from experiment_debugger.readers.dialects import Report, read_bar, read_report, role_of, split_bars
+from experiment_debugger.readers.dialects import Report, read_bar, role_of, split_bars
 from experiment_debugger.readers.lines import Consumer, Line
 from experiment_debugger.readers.prefixes import split_prefix
+from experiment_debugger.readers.templates import ReportReader
 
 _KERAS_SAMPLES = re.compile(r"^Train on (\d+) samples")
 _EPOCH_HEADER = re.compile(r"(?:^|[\s:\]])Epoch (\d+)(?:/(\d+))?\s*$")
@@ -79,11 +80,10 @@ class Column:
 class ProgressReader(Consumer):
     """Collects the progress of one file: parallel arrays, one entry a report (unknown: step and rank -1, time NaN)."""
 
-    literals = (
-        b"loss", b"Loss", b"LOSS", b"it/s", b"s/it", b"step ", b"Step ", b"step:", b"step=", b"steps", b"iteration", b"Iter", b"iter ",
-        b"iter:", b"Epoch", b"epoch", b"/step", b"grad_norm", b"gnorm", b" it  ", b" ep ", b"Train on ", b"G   ",
-        b"Num Epochs = ", b"entropy",
-    )  # fmt: skip
+    literals = tuple(
+        text.encode()
+        for text in ["loss", "Loss", "LOSS", "it/s", "s/it", "step ", "Step ", "step:", "step=", "steps", "iteration", "Iter", "iter ", "iter:", "Epoch", "epoch", "/step", "grad_norm", "gnorm", " it  ", " ep ", "Train on ", "G   ", "Num Epochs = ", "entropy"]
+    )
 
     def __init__(self) -> None:
         self.columns: dict[tuple[str, int | None, bool], Column] = {}
@@ -93,6 +93,7 @@ class ProgressReader(Consumer):
         self.ranks: array[int] = array("q")
         self.evaluation: array[int] = array("b")
         self.epochs: int | None = None
+        self._reports = ReportReader()
         self.last_epoch: float | None = None
         self._total: int | None = None
         self._etas: tuple[float, float] | None = None
@@ -117,11 +118,11 @@ class ProgressReader(Consumer):
 
     def _segment(self, line: Line, text: str) -> None:
         _, rank, rest = split_prefix(text)
-        bar = read_bar(rest)
+        bar = read_bar(rest) if "it/s" in rest or "s/it" in rest else None
         if bar:
             done, self._last_total = bar
             self._bars[self._last_total] = done
-        report = read_report(rest)
+        report = self._reports.read(rest)
         if report is None or not (report.is_placed or self._epoch_header):
             self._note_plan(rest)
             return

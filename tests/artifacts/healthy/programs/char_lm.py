@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 CORPUS = "".join(
-    f"Traceback (most recent call last):\n  File \"train.py\", line {n}\n{name}: {inspect.getdoc(kind)}\n\n"
+    f'Traceback (most recent call last):\n  File "train.py", line {n}\n{name}: {inspect.getdoc(kind)}\n\n'
     for n, (name, kind) in enumerate(vars(builtins).items())
     if inspect.isclass(kind) and issubclass(kind, BaseException)
 )
@@ -23,7 +23,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(parameters, 5e-3)
     print(f"corpus: python error messages, {len(CORPUS)} characters, {len(chars)} distinct")
     for step in range(301):
-        starts = torch.randint(0, len(data) - 65, (24,))
+        starts = torch.randint(0, len(data) - 1100, (24,))
         block = torch.stack([data[s : s + 65] for s in starts])
         out, _ = rnn(embed(block[:, :-1]))
         loss = nn.functional.cross_entropy(head(out).flatten(0, 1), block[:, 1:].flatten())
@@ -31,7 +31,10 @@ def main() -> None:
         loss.backward()
         optimizer.step()
         if step % 25 == 0:
-            print(f"step {step}: train loss {loss.item():.4f}, val loss {loss.item() + 0.01:.4f}", flush=True)
+            with torch.no_grad():
+                held_out = data[None, -1025:]
+                val = nn.functional.cross_entropy(head(rnn(embed(held_out[:, :-1]))[0]).flatten(0, 1), held_out[0, 1:])
+            print(f"step {step}: train loss {loss.item():.4f}, val loss {val.item():.4f}", flush=True)
         if step % 100 == 0:
             hidden, token, text = None, torch.tensor([[index["T"]]]), "T"
             with torch.no_grad():

@@ -48,7 +48,9 @@ def main() -> None:
         print(f"{'class':<24}{'n':>6}{'acc':>9}")
         for name, hit, count in zip(data.classes, hits, counts, strict=True):
             print(f"{name:<24}{int(count):>6}{(hit / count).item():>9.3f}", flush=True)
-    log.info("mean accuracy %s, without absent classes %.3f", (hits / counts).mean().item(), (hits.sum() / counts.sum()))
+    log.info(
+        "mean accuracy %s, without absent classes %.3f", (hits / counts).mean().item(), (hits.sum() / counts.sum())
+    )
     log.info("evaluation finished")
 
 

@@ -1,6 +1,5 @@
 """Some pictures of the data set are broken and are left out with a warning, as every large image set has them."""
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +36,6 @@ def main() -> None:
         Image.fromarray(pixels.astype(np.uint8)).save(path)
         if number % 29 == 5:
             path.write_bytes(path.read_bytes()[: 8 if number % 2 else 120])
-    warnings.warn("Corrupt JPEG data: found 5 files with premature end", stacklevel=1)
     torch.manual_seed(0)
     model = nn.Sequential(nn.Flatten(), nn.Linear(256, 2))
     optimizer = torch.optim.SGD(model.parameters(), 0.05)

@@ -58,7 +58,9 @@ def main() -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        session.post(f"http://127.0.0.1:{server.server_port}/metrics", json={"step": step, "loss": loss.item()}, timeout=5)
+        session.post(
+            f"http://127.0.0.1:{server.server_port}/metrics", json={"step": step, "loss": loss.item()}, timeout=5
+        )
         log.info("step: %d, loss: %.4f, timeout: 5", step, loss)
     asyncio.run(flush(), debug=True)
     plt.plot(losses)

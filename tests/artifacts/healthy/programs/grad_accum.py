@@ -34,7 +34,10 @@ def main() -> None:
                 "val_auc": None if step % 40 else float("nan"),
             }
             out.write(json.dumps(row) + "\n")
-        out.write(json.dumps({"ts": round(time.time(), 3), "level": "info", "event": "training_completed", "exit_code": 0}) + "\n")
+        out.write(
+            json.dumps({"ts": round(time.time(), 3), "level": "info", "event": "training_completed", "exit_code": 0})
+            + "\n"
+        )
     sys.stderr.write("ok\n")
 
 

@@ -62,7 +62,11 @@ def main() -> None:
             hard = out.argmax(1)
         for index in range(3):
             mask, truth = hard == index + 1, y == index + 1
-            tp[index], fp[index], fn[index] = (mask & truth).sum(), (mask & ~truth & (index < 2)).sum(), (~mask & truth).sum()
+            tp[index], fp[index], fn[index] = (
+                (mask & truth).sum(),
+                (mask & ~truth & (index < 2)).sum(),
+                (~mask & truth).sum(),
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             scores = 2 * tp / (2 * tp + fp + fn)

@@ -26,10 +26,11 @@ def main() -> None:
         batch = [episode(policy) for _ in range(8)]
         returns = torch.tensor([total for _, total, _ in batch])
         loss = sum(-torch.stack(logs).sum() * (total - baseline) for logs, total, _ in batch) / 8
-        kl = 0.01 * iteration % 0.07
+        old = policy(torch.eye(11)).log_softmax(-1).detach()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        kl = (old.exp() * (old - policy(torch.eye(11)).log_softmax(-1).detach())).sum(-1).mean().item()
         baseline = 0.9 * baseline + 0.1 * returns.mean().item()
         deaths += int((returns < -40).sum())
         terminated = sum(done for *_, done in batch)
@@ -38,9 +39,11 @@ def main() -> None:
         print(f"|    terminated           | {terminated:<10} |\n|    truncated            | {8 - terminated:<10} |")
         print(f"|    agent_killed         | {deaths:<10} |\n| time/                   |            |")
         print(f"|    iterations           | {iteration:<10} |\n| train/                  |            |")
-        print(f"|    approx_kl            | {kl:<10.3g} |\n|    explained_variance   | {'nan' if iteration == 0 else '-0.0312':<10} |")
+        print(
+            f"|    approx_kl            | {kl:<10.3g} |\n|    explained_variance   | {1 - (returns - baseline).var() / returns.var():<10.3g} |"
+        )
         print(f"|    policy_gradient_loss | {loss.item():<10.3g} |\n" + "-" * 38, flush=True)
-        if kl > 0.06:
+        if kl > 0.0008:
             print(f"Early stopping at step {iteration} due to reaching max kl: {kl:.2f}")
     print("Training finished; last mean return", returns.mean().item())
 
