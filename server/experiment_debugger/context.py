@@ -172,9 +172,7 @@ def _scheduler(evidence: RunEvidence) -> dict[str, Said]:
         facts["state"] = Said(value=declared.state, at=declared.state_at or "")
     for entry in evidence.files:
         if entry.artifact.kind == "scheduler" and entry.stats.tail:
-            facts[entry.name] = Said(
-                value=quote_of(redact(entry.stats.tail[-1])), at=f"{entry.name}:{entry.stats.last_line}"
-            )
+            facts[entry.name] = Said(value=quote_of(entry.stats.last_text), at=f"{entry.name}:{entry.stats.last_line}")
     return facts
 
 

@@ -190,7 +190,7 @@ def _read_stream(artifact: Artifact, stream: IO[bytes], scan: Scan, matcher: Mat
     tracebacks, progress, facts = TracebackReader(), ProgressReader(), FactReader()
     stats = scan.run_stream(stream, [matcher, tracebacks, progress, facts], clock)
     last_time = clock.last
-    for text in stats.tail:
+    for _, text in stats.tail:
         last_time = clock.read(text) or last_time
     return FileEvidence(
         artifact, stats, matcher.matches, matcher.counts, tracebacks.blocks, progress, last_time, facts.facts

@@ -60,7 +60,7 @@ def scan(data: bytes, *, after: int = 0, plain: bool = False) -> tuple[Recorder,
 def test_line_numbers_count_newlines_only() -> None:
     recorder, stats = scan(LOG)
     assert recorder.seen == [(3, "FAILED here"), (6, "FAILED again")]
-    assert (stats.lines, stats.last_line, stats.tail[-1]) == (7, 7, "end")
+    assert (stats.lines, stats.last_line, stats.last_text) == (7, 7, "end")
 
 
 def test_a_following_consumer_gets_every_next_line_once() -> None:

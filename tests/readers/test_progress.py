@@ -10,6 +10,7 @@ import pytest
 from experiment_debugger.readers.dialects import read_report, role_of
 from experiment_debugger.readers.lines import Scan
 from experiment_debugger.readers.progress import ProgressReader
+from experiment_debugger.readers.templates import ReportReader
 from experiment_debugger.readers.timestamps import Clock
 
 
@@ -132,5 +133,23 @@ def test_roles_follow_the_name(key: str, role: str | None) -> None:
 
 def test_ranks_of_one_log_are_kept_apart() -> None:
     reader = read("[rank0]: step 1 loss 1.0\n[rank1]: step 1 loss nan\n")
-    assert {column.rank: list(column.values)[0] for column in reader.columns.values()}[0] == 1.0
+    assert {column.rank: column.values[0] for column in reader.columns.values()}[0] == 1.0
     assert list(reader.ranks) == [0, 1]
+
+
+def test_a_template_reads_what_the_dialects_read() -> None:
+    lines = [
+        f"Epoch: [{epoch}][{at:4d}/ 625]\tTime 0.{at % 7 + 1}40 ( 0.257)\tLoss {2 - at / 625:.4e} (2.7e+00)\tAcc@1 {at % 90}.5"
+        for epoch in range(3)
+        for at in range(0, 625, 25)
+    ]
+    lines += [f"step {number} loss {number} lr 0.1 rank 1 of 2" for number in (1, 2, 1, 3)]
+    reader = ReportReader()
+    for line in lines:
+        assert reader.read(line) == read_report(line)
+
+
+def test_numbers_that_are_equal_by_chance_do_not_swap_places() -> None:
+    reader = ReportReader()
+    reports = [reader.read(f"step {step} loss {loss} lr 5") for step, loss in ((5, 5), (6, 5), (5, 7), (8, 9))]
+    assert [(report.step, report.values["loss"]) for report in reports if report] == [(5, 5), (6, 5), (5, 7), (8, 9)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiment_debugger.diagnose.ranking import comes_before, rank
-from experiment_debugger.evidence import RunEvidence
+from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding
 from experiment_debugger.rules.rulebook import Rulebook, effects
 
+REPAIRABLE = frozenset({"scheduler-ended", "rank-died", "process-killed", "worker-died", "peer-lost", "hardware-fault"})
 COMPETING = frozenset({"root", "symptom", "teardown"})
 
 
@@ -22,6 +23,7 @@ def competitors(findings: Sequence[Finding], evidence: RunEvidence, book: Rulebo
         if not finding.recovered
         and not _recovered_elsewhere(finding, evidence, endings)
         and not _overtaken(finding, endings)
+        and not _made_good(finding, evidence, endings)
     ]
     lasting = [finding for finding in lasting if not _told_twice(finding, real, lasting, evidence)]
     lasting = _of_last_attempt(lasting, endings, evidence, book)
@@ -94,6 +96,26 @@ def _overtaken(finding: Finding, endings: Sequence[Finding]) -> bool:
 
 def _is_before(finding: Finding, ending: Finding) -> bool:
     return comes_before(finding, ending) is True
+
+
+def _made_good(finding: Finding, evidence: RunEvidence, endings: Sequence[Finding]) -> bool:
+    """Whether the training itself went on to a normal end although a node, a helper or an earlier try was lost.
+
+    Only for losses that a scheduler, an elastic launcher or a restart repairs, told in a file without progress, and
+    not known to come after the end.
+    """
+    if finding.symptom_class not in REPAIRABLE or finding.rule.startswith("slurm-state-failed"):
+        return False
+    own, main = evidence.file(finding.position.path), _main_log(evidence)
+    if own is None or own.progress.lines or main is None or main is own:
+        return False
+    end = next((ending for ending in reversed(endings) if ending.position.path == main.name), None)
+    return end is not None and comes_before(end, finding) is not True
+
+
+def _main_log(evidence: RunEvidence) -> FileEvidence | None:
+    """The log with most training reports."""
+    return max(evidence.files, key=lambda entry: len(entry.progress.lines), default=None)
 
 
 def _misplaced(

@@ -18,14 +18,16 @@ LASTING = frozenset({"slow-training", "slow-data", "metric-error", "repro-failur
 """Modes whose signs are true while training goes on: progress behind them is no recovery."""
 WRITTEN_BEFORE = frozenset({"code", "config", "job", "environment"})
 """Artifacts that stand before the run: they state facts, but nothing has happened in them."""
+_ARRAY_TASK = re.compile(r"(?<![\d_])\d{3,}_\d{1,6}(?![\d_])")
 _MASK = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?|/[\w./\-]+|'[^']{1,80}'|\b[0-9a-f]{8,}\b")
 
 
 def all_outcomes(evidence: RunEvidence, book: Rulebook) -> list[Outcome]:
     """What became of every rule on this run."""
     by_rule: dict[str, list[Finding]] = defaultdict(list)
+    own_tasks = _own_tasks(evidence)
     for entry in evidence.all_files():
-        for finding in _signature_findings(entry, book):
+        for finding in _signature_findings(entry, own_tasks, book):
             by_rule[finding.rule].append(finding)
     errors: dict[str, str] = {}
     for detector in book.detectors.values():
@@ -66,15 +68,29 @@ def _not_applicable(rule: str, evidence: RunEvidence, book: Rulebook) -> str | N
     return f"no {names.get(missing[0], missing[0] + ' log')}" if missing else None
 
 
-def _signature_findings(entry: FileEvidence, book: Rulebook) -> Iterable[Finding]:
+def _signature_findings(entry: FileEvidence, own_tasks: frozenset[str], book: Rulebook) -> Iterable[Finding]:
     grouped: dict[tuple[str, int | None], list[LogMatch]] = defaultdict(list)
     for match in entry.matches:
+        if entry.artifact.kind == "scheduler" and _is_of_other_task(match.text, own_tasks):
+            continue
         rank = match.rank if match.rank is not None else entry.artifact.rank
         grouped[match.rule, rank].append(match)
     for (rule_id, rank), matches in grouped.items():
         rule = book.signatures.get(rule_id)
         if rule is not None and (rule.role == "context" or entry.artifact.kind not in WRITTEN_BEFORE):
             yield _from_matches(entry, rule, rank, matches)
+
+
+def _own_tasks(evidence: RunEvidence) -> frozenset[str]:
+    """Array tasks such as 9021_4 that the run's id and files name."""
+    names = [evidence.run.id, *(artifact.name for artifact in evidence.run.artifacts)]
+    return frozenset(task for name in names for task in _ARRAY_TASK.findall(name))
+
+
+def _is_of_other_task(row: str, own_tasks: frozenset[str]) -> bool:
+    """Whether a row of sacct speaks of another task of the same job array."""
+    found = _ARRAY_TASK.search(row)
+    return bool(own_tasks) and found is not None and found.group(0) not in own_tasks
 
 
 def _from_matches(entry: FileEvidence, rule: Signature, rank: int | None, matches: list[LogMatch]) -> Finding:

@@ -61,15 +61,14 @@ def ending_of(
     in_progress = any(_ends_in_progress(entry) for entry in evidence.files)
     reached = any(entry.progress.reached_plan for entry in evidence.files)
     normal = not after and (last is not None or reached)
-    alive = in_progress and not failures and not normal and is_alive(evidence)
+    declared = state_of(evidence.run.declared.state) == "running"
+    alive = not failures and not normal and (declared or (in_progress and is_alive(evidence)))
     state = "running" if alive else _state(evidence, failures, normal, book)
     return Ending(state, normal, alive, in_progress and not normal and not alive, last)
 
 
 def is_alive(evidence: RunEvidence) -> bool:
-    """Whether the run is being written now: declared running, a fresh stamp, or a fresh file without stamps."""
-    if state_of(evidence.run.declared.state) == "running":
-        return True
+    """Whether the run is being written now: a fresh stamp, or a fresh file without stamps."""
     now = time.time()
     stamps = [entry.last_time for entry in evidence.files if entry.last_time is not None]
     if stamps:

@@ -68,9 +68,14 @@ class Inventory:
         return {entry.rel: entry for entry in self.entries}
 
 
-def take_inventory(project: Project, base: Path | None = None, *, depth: int = MAX_DEPTH) -> Inventory:
-    """Walk the project, or the folder `base` (then everything below counts as standing in a run's folder)."""
-    walk = _Walk(project, Inventory(base or project.root), depth, whole=base is not None)
+def take_inventory(
+    project: Project, base: Path | None = None, *, depth: int = MAX_DEPTH, everywhere: bool = False
+) -> Inventory:
+    """Walk the project, or the folder `base`.
+
+    Below a base, and `everywhere`, every folder counts as one where runs stand.
+    """
+    walk = _Walk(project, Inventory(base or project.root), depth, whole=everywhere or base is not None)
     walk.run()
     return walk.found
 

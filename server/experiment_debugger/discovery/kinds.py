@@ -84,6 +84,7 @@ _CONFIG_KEYS = re.compile(
     rb'"(?:zero_optimization|learning_rate|lr|batch_size|train_batch_size|model_type|architectures|optimizer|'
     rb'per_device_train_batch_size|gradient_accumulation_steps|seed)"\s*:'
 )
+_LOG_RECORD = re.compile(rb'\s*\{[^\n]*"(?:msg|message|event|level|levelname|severity|log)"\s*:\s*"')
 _JOB_YAML = re.compile(rb"^apiVersion:|^kind: *\w*Job\b|^(?:command|entrypoint): ", re.MULTILINE)
 
 
@@ -116,7 +117,7 @@ def _by_name(name: str, parts: tuple[str, ...]) -> ArtifactKind | None:
     if base.startswith("debug") and "wandb" not in parts:
         base = base.removeprefix("debug").lstrip("-")
     for kind, pattern in _BY_NAME:
-        if pattern.search(base) and _fits(kind, extension):
+        if pattern.search(base) and _fits(kind, base, extension):
             return kind
     if "mlruns" in parts and parts[-2] == "metrics":  # one file a metric, lines of `time value step`
         return "metrics"
@@ -126,8 +127,10 @@ def _by_name(name: str, parts: tuple[str, ...]) -> ArtifactKind | None:
     return None
 
 
-def _fits(kind: ArtifactKind, extension: str) -> bool:
+def _fits(kind: ArtifactKind, base: str, extension: str) -> bool:
     """Whether a name of that kind can have the extension: `results.log` is a log, `config.py` is code."""
+    if kind == "metrics" and base == "training-log":
+        return extension in {"csv", "json", "jsonl", "tsv"}
     if kind == "metrics":
         return extension in {"csv", "json", "jsonl", "tsv", "txt"}
     if kind == "config":
@@ -141,6 +144,8 @@ def _fits(kind: ArtifactKind, extension: str) -> bool:
 
 def _by_content(name: str, parts: tuple[str, ...], head: Head, *, in_area: bool) -> ArtifactKind:
     extension = _extension(name)
+    if extension == "jsonl" and _LOG_RECORD.match(head()):
+        return "log"
     if extension == "csv":
         return _csv_kind(head())
     if extension == "json":

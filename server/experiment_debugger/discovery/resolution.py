@@ -71,11 +71,10 @@ def resolve(project: Project, run: str | int | None, *, typed_path_allowed: bool
     tree = survey(project)
     if not text:
         return _only_run(tree)
-    for look in (tree, replace(tree, groups=notebook_runs(tree.inventory))):
-        for spelled in dict.fromkeys((text, stem(text))):
-            found = _from_id(look, RunId(spelled))
-            if found is not None:
-                return found
+    found = _found_in(tree, text) or _found_in(replace(tree, groups=notebook_runs(tree.inventory)), text)
+    found = found or _found_in(survey(project, everywhere=True), text)
+    if found is not None:
+        return found
     called = display_names(tree.inventory, RunId(text))
     if len(called) > 1:
         raise RunNotFound(
@@ -85,6 +84,12 @@ def resolve(project: Project, run: str | int | None, *, typed_path_allowed: bool
     if found is not None:
         return replace(found, how_found=f"display name '{text}' of {called[0]}")
     raise RunNotFound(_none_found(tree, text))
+
+
+def _found_in(tree: Tree, text: str) -> Run | None:
+    """The run of this id as it is spelled, or without an extension."""
+    spellings = dict.fromkeys((text, stem(text)))
+    return next((found for spelled in spellings if (found := _from_id(tree, RunId(spelled))) is not None), None)
 
 
 def _only_run(tree: Tree) -> Run:

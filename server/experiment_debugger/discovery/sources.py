@@ -29,9 +29,12 @@ class Tree:
     registry: list[Record]
 
 
-def survey(project: Project) -> Tree:
-    """Walk the project once and read its registries; broken files among them become notes."""
-    inventory = take_inventory(project)
+def survey(project: Project, *, everywhere: bool = False) -> Tree:
+    """Walk the project once and read its registries; broken files among them become notes.
+
+    `everywhere`: also folders where runs do not usually stand, such as `notebooks/out`, may hold them.
+    """
+    inventory = take_inventory(project, everywhere=everywhere)
     inventory.not_looked_at.extend(project.notes)
     return Tree(project, inventory, group_runs(inventory), registry_entries(project, inventory.unreadable))
 

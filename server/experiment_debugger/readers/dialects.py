@@ -10,6 +10,9 @@ epoch 001:     50 / 1676 loss=10.2, nll_loss=9.1, num_updates=50, gnorm=2607.66 
 Epoch(train)  [20][250/380]  lr: 2.5e-04  time: 0.25  data_time: 0.01  loss: 0.72       mmengine
 Train Epoch: 27 [ 1664000/10019840 (16%)] Loss: nan (nan) LR: 0.000028                  open_clip: samples, not steps
      1/39     4.21G   0.08515    0.0391   0.02287        46       640                   ultralytics
+Epoch: [9][ 125/1250]  Time 0.240 ( 0.250)  Loss 1.3138e+00 (1.3165e+00)                torchvision, timm
+Training  [ 1250/125000]  eta: 16:40:00  lr: 0.0040 (0.0040)  total_loss: 9.1 (9.3)     DINO, MAE
+[50]\ttrain's auc: 0.803072\tval's auc: 0.757474                                         LightGBM, XGBoost
 step    50/5000 loss 5.77 lr 9.9e-04                                                    plain loops
 """
 
@@ -35,11 +38,13 @@ _COUNTED = re.compile(
 )
 _GLOBAL = re.compile(r"(?:global[_ ]?step|num_updates)['\"]?[ :='\"]*(?P<step>\d+)", re.IGNORECASE)
 _BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+|Unknown) (?:\[(?:\d+:\d\d|[.=>\-]{5})|(?:[━╸─ ]{0,40}|- )\d+m?s )")
+_BRACKET = re.compile(r"\[\s*(?P<step>\d+)\s*/\s*(?P<total>\d+)\]\s+eta")
+_BOOSTING = re.compile(r"^\[(?P<step>\d+)\]\t")
 _SAMPLES = re.compile(r"\[\s*\d+/\d+ \(\d+(?:\.\d+)?%\)\]")
 _IN_EPOCH = re.compile(r"\bepoch\W{0,3}\d+\W{1,3}(?:batch|iter\w*|step)\b", re.IGNORECASE)
 _WITHIN_EPOCH = re.compile(
     r"""(?xi)
-    \[\s*(?:epoch\s*)?(?P<epoch1>\d+)(?:/(?P<epochs1>\d+))?\]\s*\[\s*(?:batch\ |iter\ )?(?P<at1>\d+)/(?P<size1>\d+)\]
+    \[\s*(?:epoch\s*)?(?P<epoch1>\d+)(?:/(?P<epochs1>\d+))?\]\s*\[\s*(?:batch\ |iter\ )?(?P<at1>\d+)\s*/\s*(?P<size1>\d+)\]
   | (?:epoch|\bep?)[:\ =]*\[?(?P<epoch2>\d+)(?:/(?P<epochs2>\d+))?\]?[:,]?\s+
     (?:\[\s*|train[\ ,]+|iter\w*[\ :]*|it[\ :]+|batch[\ :]*|step[\ :]*)*(?P<at2>\d+)\s*/\s*(?P<size2>\d+)
     """
@@ -63,7 +68,7 @@ ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("step-time", re.compile(r"^(?:batch_?time|step_?time|time|sec/step)$", re.IGNORECASE)),
     (
         "loss",
-        re.compile(r"loss(?:es)?(?:[_/].*)?$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
+        re.compile(r"loss(?:es)?(?:[_/].*)?$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|(?:^|[-_/])(?:rmse|mae|m?logloss)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
     ),
     ("memory", re.compile(r"mem(?:ory)?(?:_|$)|alloc(?:ated)?(?:_|$)|reserved(?:_|$)", re.IGNORECASE)),
     (
@@ -82,6 +87,8 @@ _NOT_TRAINING = re.compile(
     r"|Fetching|Generating|Casting|Saving|B/s[\],]",
     re.IGNORECASE,
 )
+FEWEST_NAMES = 1
+"""Named numbers that a counted line must exceed to be a report of an own loop: the count itself and one more."""
 LEARNING_ROLES = frozenset({"loss", "eval-loss", "grad-norm", "learning-rate", "metric"})
 
 
@@ -145,6 +152,15 @@ def read_report(text: str) -> Report | None:
     return report
 
 
+def read_counted(text: str) -> Report | None:
+    """A line of an own loop that counts steps and prints numbers under names nobody knows."""
+    if _NOT_TRAINING.search(text) or not _COUNTED.search(text):
+        return None
+    report = Report({found["key"]: _to_number(found["value"]) for found in _PAIR.finditer(text)}, evaluation=False)
+    _place(report, text)
+    return report if report.step is not None and len(report.values) > FEWEST_NAMES else None
+
+
 def _place(report: Report, text: str) -> None:
     """Fill in where the report stands, the most explicit statement first."""
     eta = _ETA.search(text)
@@ -154,8 +170,11 @@ def _place(report: Report, text: str) -> None:
     if epoch:
         report.epoch = float(epoch["epoch"])
         report.epochs = int(epoch["epochs"]) if epoch["epochs"] else None
-    if _SAMPLES.search(text):
-        return
+    if not _SAMPLES.search(text):
+        _place_step(report, text)
+
+
+def _place_step(report: Report, text: str) -> None:
     explicit = _GLOBAL.search(text)
     within = None if explicit else _WITHIN_EPOCH.search(text)
     bar = read_bar(text)
@@ -163,31 +182,47 @@ def _place(report: Report, text: str) -> None:
         report.step = int(explicit["step"])
     elif within:
         form = "1" if within["epoch1"] else "2"
-        report.epoch, report.at, report.size = (
-            float(within["epoch" + form]),
-            int(within["at" + form]),
-            int(within["size" + form]),
-        )
-        report.epochs = int(within["epochs" + form]) if within["epochs" + form] else report.epochs
+        epochs = within["epochs" + form]
+        report.epoch, report.epochs = float(within["epoch" + form]), int(epochs) if epochs else report.epochs
+        report.at, report.size = int(within["at" + form]), int(within["size" + form])
     elif bar and report.epoch is not None and report.epoch.is_integer():
         report.at, report.size = bar
     elif (counted := _COUNTED.search(text)) is not None:
-        number = int(counted["step"].replace(",", ""))
-        if _IN_EPOCH.search(text) and not counted["total"]:
-            report.at = number
-            return
-        report.step = number
-        report.total = int(counted["total"].replace(",", "")) if counted["total"] else None
+        _place_counted(report, counted, text)
     elif bar:
-        report.step, report.total = bar
-        report.is_bar = True
+        report.step, report.total, report.is_bar = *bar, True
+    else:
+        _place_bare(report, text)
+
+
+def _place_counted(report: Report, counted: re.Match[str], text: str) -> None:
+    """`step 50/5000`, or `Epoch 3, batch 220` where the count starts anew in every epoch."""
+    number = int(_to_number(counted["step"]))
+    if _IN_EPOCH.search(text) and not counted["total"]:
+        report.at = number
+        return
+    report.step, report.total = number, int(_to_number(counted["total"])) if counted["total"] else None
+
+
+def _place_bare(report: Report, text: str) -> None:
+    """Counts that no word introduces."""
+    bracket = _BRACKET.search(text)
+    boosting = _BOOSTING.match(text)
+    if bracket:
+        report.step, report.total = int(bracket["step"]), int(bracket["total"])
+    elif boosting:
+        report.step = int(boosting["step"])
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float]]:
     for found in _PAIR.finditer(text):
         key = found["key"]
         if role_of(key) is not None:
-            yield key, float(found["value"].replace(",", ""))
+            yield key, _to_number(found["value"])
+
+
+def _to_number(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def _ultralytics(found: re.Match[str]) -> Report:

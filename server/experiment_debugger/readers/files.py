@@ -40,6 +40,8 @@ def open_artifact(path: Path) -> IO[bytes]:
 def _open(path: Path) -> IO[bytes]:
     if path.suffix == ".ipynb":
         return _open_notebook(path)
+    if path.suffix == ".jsonl":
+        return cast("IO[bytes]", _JsonLines(path.open("rb")))
     if path.suffix == ".gz":
         with suppress(ImportError):
             from isal import igzip
@@ -68,6 +70,37 @@ def _open_notebook(path: Path) -> IO[bytes]:
     with path.open("rb") as stream:
         lines = stream.read(LARGEST_NOTEBOOK).split(b"\n")
     return io.BytesIO(b"\n".join(_decoded(line) for line in lines))
+
+
+class _JsonLines(io.RawIOBase):
+    """JSON lines as a log: each line as it stands, followed by its many-line texts (tracebacks) as \\r segments."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Whole lines, about `size` bytes of the file."""
+        block = self._stream.read(size)
+        if block and not block.endswith(b"\n"):
+            block += self._stream.readline()
+        return b"\n".join(line + _long_texts(line) for line in block.split(b"\n"))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+        super().close()
+
+
+def _long_texts(line: bytes) -> bytes:
+    if b"\\n" not in line or not line.lstrip().startswith(b"{"):
+        return b""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return b""
+    texts = [value for value in row.values() if isinstance(value, str) and "\n" in value]
+    return "".join("\r" + text.rstrip("\n").replace("\n", "\r") for text in texts).encode("utf-8", "replace")
 
 
 def _decoded(line: bytes) -> bytes:

@@ -20,6 +20,7 @@ from experiment_debugger.readers.timestamps import Clock
 
 CHUNK_BYTES = 4 << 20
 LONGEST_LINE = 32 << 20  # bytes; a longer line is handed on in pieces that keep its number
+TAIL_LINES = 12
 WINDOW = 2000  # characters on either side of a hit that a rule may look at
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
@@ -102,13 +103,22 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class ScanStats:
-    """What one pass has seen. `tail` is the last non-empty text of the file, `last_line` its 1-based number."""
+    """What one pass has seen; `tail` holds (1-based number, text) of the last lines that are not blank."""
 
     lines: int
     bytes: int
-    tail: tuple[str, ...]
-    last_line: int
+    tail: tuple[tuple[int, str], ...]
     problem: str | None = None
+
+    @property
+    def last_line(self) -> int:
+        """Number of the last line that is not blank, 0 in an empty file."""
+        return self.tail[-1][0] if self.tail else 0
+
+    @property
+    def last_text(self) -> str:
+        """The last state of that line."""
+        return self.tail[-1][1].rsplit("\r", 1)[-1] if self.tail else ""
 
 
 class Scan:
@@ -142,8 +152,7 @@ class Scan:
             consumer.finish()
         ended = last.endswith(b"\n") or not last
         lines = number - 1 if ended else number
-        tail, last_line = _tail(last, lines)
-        return ScanStats(lines, total, tail, last_line, chunks.problem)
+        return ScanStats(lines, total, _tail(last, lines), chunks.problem)
 
     def _chunk(self, chunk: bytes, first: int, consumers: Sequence[Consumer], clock: Clock) -> None:
         position, number = 0, first
@@ -227,17 +236,15 @@ class _Chunks:
         return b""
 
 
-def _tail(last: bytes, lines: int) -> tuple[tuple[str, ...], int]:
-    """The last few lines as text and the number of the last that is not blank."""
+def _tail(last: bytes, lines: int) -> tuple[tuple[int, str], ...]:
+    """(number, text) of the last few lines that are not blank."""
     number = lines + 1 if last.endswith(b"\n") else lines
-    kept: list[str] = []
-    last_line = 0
+    kept: list[tuple[int, str]] = []
     for part in reversed(last.split(b"\n")):
         text = to_text(part[-WINDOW:]).strip()
         if text:
-            last_line = last_line or number
-            kept.append(text)
+            kept.append((number, text))
         number -= 1
-        if len(kept) >= 12:
+        if len(kept) >= TAIL_LINES:
             break
-    return tuple(reversed(kept)), last_line
+    return tuple(reversed(kept))

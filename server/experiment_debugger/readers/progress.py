@@ -80,9 +80,34 @@ class Column:
 class ProgressReader(Consumer):
     """Collects the progress of one file: parallel arrays, one entry a report (unknown: step and rank -1, time NaN)."""
 
-    literals = tuple(
-        text.encode()
-        for text in ["loss", "Loss", "LOSS", "it/s", "s/it", "step ", "Step ", "step:", "step=", "steps", "iteration", "Iter", "iter ", "iter:", "Epoch", "epoch", "/step", "grad_norm", "gnorm", " it  ", " ep ", "Train on ", "G   ", "Num Epochs = ", "entropy"]
+    literals = (
+        *(
+            b"loss",
+            b"Loss",
+            b"LOSS",
+            b"entropy",
+            b"grad_norm",
+            b"gnorm",
+            b"it/s",
+            b"s/it",
+            b"/step",
+            b"step ",
+            b"Step ",
+        ),
+        *(
+            b"step:",
+            b"step=",
+            b"steps",
+            b"iteration",
+            b"Iter",
+            b"iter ",
+            b"iter:",
+            b" it  ",
+            b"Epoch",
+            b"epoch",
+            b" ep ",
+        ),
+        *(b"Train on ", b"Num Epochs = ", b"G   ", b"Steps", b"auc", b"rmse", b"logloss"),
     )
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from experiment_debugger.readers.dialects import Report, role_of
-from experiment_debugger.readers.lines import ScanStats, to_text
+from experiment_debugger.readers.lines import TAIL_LINES, WINDOW, ScanStats, to_text
 from experiment_debugger.readers.progress import ProgressReader
 
 _STEP = re.compile(
@@ -27,20 +27,19 @@ _STEP = re.compile(
 _EPOCH = re.compile(r"^(?:epoch|epochs)$", re.IGNORECASE)
 LONGEST_ROW = 1 << 16  # bytes
 MOST_COLUMNS = 400
-KEPT_TAIL = 12
 
 
 def read_table(stream: IO[bytes], progress: ProgressReader) -> ScanStats:
     """Feed every row with a known column into `progress`; rows that do not parse are passed over and counted."""
     number = size = bad = 0
-    tail: list[str] = []
+    tail: list[tuple[int, str]] = []
     header: list[str] = []
     for raw in _lines(stream):
         number, size = number + 1, size + len(raw) + 1
         text = to_text(raw[:LONGEST_ROW]).strip()
         if not text:
             continue
-        tail = [*tail[-KEPT_TAIL + 1 :], text[:2000]]
+        tail = [*tail[-TAIL_LINES + 1 :], (number, text[:WINDOW])]
         if not header and not text.startswith("{"):
             header = _split(text)[:MOST_COLUMNS]
             continue
@@ -50,7 +49,7 @@ def read_table(stream: IO[bytes], progress: ProgressReader) -> ScanStats:
         if report is not None:
             progress.add_report(number, None, report, text)
     problem = f"{bad} rows are no valid JSON" if bad else None
-    return ScanStats(number, size, tuple(tail), number, problem)
+    return ScanStats(number, size, tuple(tail), problem)
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:

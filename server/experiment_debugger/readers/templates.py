@@ -5,6 +5,8 @@
 The first line of a shape goes through the dialects; which of its numbers became step, epoch or loss is remembered as
 the positions of equal numbers. The next lines of that shape are read by position alone. Where two numbers were equal,
 both positions are kept, and a line in which they differ goes through the dialects once more and settles it.
+
+Lines of own loops, whose numbers have names that nobody knows, are recognised by what they do: they count.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from experiment_debugger.readers.dialects import DIGITS, NOT_FINITE, Report, read_report
+from experiment_debugger.readers.dialects import DIGITS, NOT_FINITE, Report, read_counted, read_report
 
 _VARYING = re.compile(rf"[ \t]*({DIGITS}|[-+]?(?<![A-Za-z_])(?:{NOT_FINITE})(?![A-Za-z_]))|[█▏▎▍▌▋▊▉#=>━╸─.]{{4,}}")
 MOST_SHAPES = 300
 """Shapes remembered for one file; a log with more of them (hashes, free text) gains nothing from templates."""
+REGULAR = 3
+"""How often a line of unknown names must count upwards before it is taken for progress."""
 _WHOLE = ("step", "total", "epochs", "at", "size")
 
 
@@ -34,6 +38,7 @@ class ReportReader:
 
     def __init__(self) -> None:
         self._templates: dict[str, Template] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
 
     def read(self, text: str) -> Report | None:
         """As `dialects.read_report`, faster."""
@@ -41,13 +46,22 @@ class ReportReader:
         template = self._templates.get(shape)
         if template is not None and template.usable:
             if template.model is None:
-                return None
+                return self._counted(shape, text) if shape in self._counts else None
             report = _applied(template, _VARYING.findall(text))
             if report is not None:
                 return report
         report = read_report(text)
         self._learn(shape, text, report, template)
-        return report
+        return report if report is not None else self._counted(shape, text)
+
+    def _counted(self, shape: str, text: str) -> Report | None:
+        """A line of an own loop, once its shape has come REGULAR times with a growing count."""
+        report = read_counted(text) if shape in self._counts or len(self._counts) < MOST_SHAPES else None
+        if report is None or report.step is None:
+            return None
+        times, last = self._counts.get(shape, (0, -1))
+        self._counts[shape] = times, last = (times + 1 if report.step > last else 1), report.step
+        return report if times >= REGULAR else None
 
     def _learn(self, shape: str, text: str, report: Report | None, known: Template | None) -> None:
         if known is None and len(self._templates) >= MOST_SHAPES:

@@ -25,6 +25,7 @@ _EXCEPTION = re.compile(
 _ANY_EXCEPTION = re.compile(r"^(?P<type>(?:[a-z_]\w*\.)+[A-Z]\w*)(?::\s?(?P<message>.*))?$")
 _CHAIN = re.compile(r"^\s*(During handling of the above exception|The above exception was the direct cause)")
 _LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|\\lib\\|<frozen|^<|/pyenv/|importlib|/usr/lib/")
+LONGEST_BLOCK = 1 << 16  # bytes of a line that may hold a whole traceback
 MOST_FRAMES = 200
 MOST_FOREIGN = 40  # lines of other output inside one traceback before it is given up
 MOST_BLOCKS = 400
@@ -95,13 +96,21 @@ class TracebackReader(Consumer):
 
     def candidate(self, line: Line, hits: Sequence[tuple[int, int]]) -> None:
         """A header or a chaining sentence."""
-        text = to_text(line.raw[-4000:]).rstrip()
+        text = to_text(line.raw[-LONGEST_BLOCK:]).rstrip()
         prefix, rank, rest = split_prefix(text)
         if HEADER.decode() in text:
             self._start(line, prefix, rank, rest)
+            self._rest_of_line(line, prefix, text)
         elif prefix in self._recent:
             self._chained[prefix] = self._recent[prefix]
         self.following = bool(self._open)
+
+    def _rest_of_line(self, line: Line, prefix: str, text: str) -> None:
+        """A JSON line or notebook holds the whole traceback as \\r segments of one line."""
+        block = self._open.get(prefix)
+        for part in text.split(HEADER.decode(), 1)[1].split("\r")[1:]:
+            if block is not None and block.open:
+                self._feed(block, line, part.rstrip())
 
     def _start(self, line: Line, prefix: str, rank: int | None, rest: str) -> None:
         if len(self.blocks) >= MOST_BLOCKS:

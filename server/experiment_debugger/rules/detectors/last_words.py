@@ -22,6 +22,8 @@ _PART = re.compile(
     r"(?i)\b(?:epoch|step|iter\w*|eval\w*|valid\w*|checkpoint|sav\w+|load\w*|download\w*|worker|rank|init\w*|compil\w*"
     r"|build\w*|setup|prepar\w*|cach\w*|token\w*|index\w*|warm\w*|start\w*|waiting|not|fail\w*|error|abort\w*|kill\w*|un\w+ed)\b"
 )
+LAST = 3
+"""Last lines that may say it; what follows the end must not speak of a part or a failure."""
 FARTHEST = 200
 """Lines between the last report and the end: summaries, exports and tables of a final evaluation."""
 
@@ -42,12 +44,12 @@ FARTHEST = 200
 def log_last_words_end(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """One finding for each training log that ends so."""
     for entry in evidence.files:
-        if not entry.progress.lines or not entry.stats.tail:
+        if not entry.progress.lines or entry.stats.last_line - entry.progress.lines[-1] > FARTHEST:
             continue
-        text = entry.stats.tail[-1].rsplit("\r", 1)[-1]
-        if entry.stats.last_line - entry.progress.lines[-1] > FARTHEST or not _END.search(text) or _PART.search(text):
+        last = [(number, text.rsplit("\r", 1)[-1]) for number, text in entry.stats.tail[-LAST:]]
+        found = next(((number, text) for number, text in reversed(last) if _END.search(text)), None)
+        if found is None or any(_PART.search(text) for number, text in last if number >= found[0]):
             continue
-        line = entry.stats.last_line
         yield Finding(
             rule="log-last-words-end",
             mode=None,
@@ -55,6 +57,6 @@ def log_last_words_end(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
             role="ending",
             level="info",
             title="the last line of the log says that the run is finished",
-            position=Position(path=entry.name, line=line, time=entry.last_time, attempt=entry.artifact.attempt),
-            evidence=(Evidence(path=entry.name, line=line, quote=quote_of(text)),),
+            position=Position(path=entry.name, line=found[0], time=entry.last_time, attempt=entry.artifact.attempt),
+            evidence=(Evidence(path=entry.name, line=found[0], quote=quote_of(found[1])),),
         )

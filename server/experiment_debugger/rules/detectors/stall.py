@@ -100,10 +100,10 @@ def _silence(main: FileEvidence, evidence: RunEvidence) -> tuple[float, FileEvid
 
 
 def _quoted(entry: FileEvidence) -> Evidence:
-    text = entry.stats.tail[-1] if entry.stats.tail else ""
+    text = entry.stats.last_text
     return Evidence(
         path=entry.name,
         line=entry.stats.last_line,
         step=entry.steps_before(entry.stats.last_line),
-        quote=quote_of(text.rsplit("\r", 1)[-1]),
+        quote=quote_of(text),
     )
