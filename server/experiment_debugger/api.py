@@ -206,15 +206,9 @@ def _resolve(run_id: str | None, project: "Project") -> "Run":
 
 def _examine(run: "Run", hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis"]:
     """Everything that is read of a run, once, and the diagnosis of it."""
-    from experiment_debugger.diagnose import diagnose_evidence
-    from experiment_debugger.evidence import collect
-    from experiment_debugger.rules.matcher import plan_of
-    from experiment_debugger.rules.rulebook import load_rulebook
+    from experiment_debugger.diagnose import investigate
 
-    book = load_rulebook()
-    plan = plan_of(tuple(book.signatures.values()))
-    evidence = collect(run, plan.literals, plan.reader)
-    return evidence, diagnose_evidence(evidence, book, mode=hint)
+    return investigate(run, mode=hint)
 
 
 def _diagnose_text(text: str, run_id: str | None, hint: "Mode | None") -> "Diagnosis":
@@ -253,11 +247,17 @@ def _newest_failed(project: str | None, hint: "Mode | None") -> tuple["RunEviden
         raise RunNotFound(f"Expected a run, found none in {place.root}; give a run id or --project.")
     newest: tuple[RunEvidence, Diagnosis] | None = None
     for listed in runs[:NEWEST]:
-        evidence, diagnosis = _examine(_resolve(listed.id, place), hint)
+        try:
+            run = _resolve(listed.id, place)
+        except RunNotFound:  # a registry may name runs whose files are not here
+            continue
+        evidence, diagnosis = _examine(run, hint)
         if diagnosis.verdict == "failure":
             return evidence, diagnosis, [f"No run was named: this is the newest failed one of {len(runs)}."]
         newest = newest or (evidence, diagnosis)
-    assert newest is not None  # noqa: S101 (the loop ran at least once)
+    if newest is None:
+        names = ", ".join(listed.id for listed in runs[:NEWEST])
+        raise RunNotFound(f"Expected a run with files in {place.root}, found only names: {names}; give the path of a log.")
     looked = min(len(runs), NEWEST)
     return *newest, [f"No run was named and none of the {looked} newest has failed: this is the newest one."]
 

@@ -14,8 +14,6 @@ from experiment_debugger.models import (
     AttemptFact,
     Diagnosis,
     ErrorFact,
-    Finding,
-    Position,
     RunContext,
     RunFact,
     Said,
@@ -24,8 +22,8 @@ from experiment_debugger.readers.configs import key_settings, read_config
 from experiment_debugger.redaction import redact
 from experiment_debugger.run import Artifact
 
-MOST_SETTINGS = 24
-MOST_ARTIFACTS = 60
+MOST = {"artifacts": 60, "config": 24, "siblings": 100, "missing": 40}
+"""Entries that any answer can use; `omitted` counts what is beyond."""
 GIT_SECONDS = 5.0
 HARDWARE = ("gpu", "driver", "cuda", "world_size")
 _NOT_ENVIRONMENT = {*HARDWARE, "command", "commit", "planned_steps"}
@@ -111,7 +109,7 @@ def _command(evidence: RunEvidence, facts: dict[str, Said]) -> Said | None:
 
 def _commit(evidence: RunEvidence, facts: dict[str, Said]) -> Said | None:
     if evidence.run.declared.commit:
-        return Said(value=evidence.run.declared.commit, at=evidence.run.declared.command_at or "")
+        return Said(value=evidence.run.declared.commit, at=evidence.run.declared.commit_at or "")
     return facts.get("commit")
 
 
@@ -141,8 +139,7 @@ def _error(evidence: RunEvidence, diagnosis: Diagnosis) -> ErrorFact | None:
     for item in diagnosis.modes[0].evidence if diagnosis.modes else ():
         if item.line is None:
             continue
-        finding = _as_finding(item.path, item.line, diagnosis)
-        block = traceback_at(finding, evidence)
+        block = traceback_at(item.path, item.line, evidence)
         frame = block.root.user_frame if block else None
         return ErrorFact(
             path=item.path,
@@ -153,14 +150,6 @@ def _error(evidence: RunEvidence, diagnosis: Diagnosis) -> ErrorFact | None:
             function=frame.function if frame else None,
         )
     return None
-
-
-def _as_finding(path: str, line: int, diagnosis: Diagnosis) -> Finding:
-    top = diagnosis.modes[0]
-    return Finding(
-        rule=top.rules[0], mode=top.mode, symptom_class="observation", role="context", level="info",
-        title=top.summary, position=Position(path=path, line=line), evidence=top.evidence[:1],
-    )  # fmt: skip
 
 
 def _scheduler(evidence: RunEvidence) -> dict[str, Said]:

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import IO
 
-from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.models import Evidence
-from experiment_debugger.project import Project
-from experiment_debugger.readers.facts import Fact, FactReader
-from experiment_debugger.readers.files import SNIFF_BYTES, is_text, open_artifact, sniff
-from experiment_debugger.readers.lines import Scan, ScanStats
-from experiment_debugger.readers.matches import LogMatch, MatchReader
+from experiment_debugger.readers.facts import Fact
+from experiment_debugger.readers.lines import ScanStats
+from experiment_debugger.readers.matches import LogMatch
 from experiment_debugger.readers.progress import Column, ProgressReader
-from experiment_debugger.readers.tables import read_table
-from experiment_debugger.readers.timestamps import Clock, find_year
-from experiment_debugger.readers.tracebacks import Traceback, TracebackReader
+from experiment_debugger.readers.tracebacks import Traceback
 from experiment_debugger.redaction import redact
-from experiment_debugger.run import Artifact, ArtifactKind, Attempt, Run
+from experiment_debugger.run import Artifact, Run
 
-TABLES = frozenset({".csv", ".tsv", ".jsonl"})
-TEXT_KINDS: tuple[ArtifactKind, ...] = ("log", "scheduler", "kernel", "dump", "notebook")
-FACT_KINDS: tuple[ArtifactKind, ...] = ("config", "job", "status", "environment", "code", "gpu-log")
-LARGEST_FACT_FILE = 4 << 20  # bytes; configs, job files and code beyond that are data
 QUOTE_LENGTH = 300
 RECOVERED_AFTER = 2  # training reports of the same rank behind an error that prove the run went on
 
@@ -150,91 +138,6 @@ class RunEvidence:
     def trained(self) -> bool:
         """Whether any training progress was reported."""
         return any(not flag for entry in self.files for flag in entry.progress.evaluation)
-
-
-def collect(run: Run, literals: tuple[bytes, ...], new_matcher: Callable[[], MatchReader]) -> RunEvidence:
-    """Read every text artifact of the run once, completely, with the matcher that is passed in."""
-    logs = Scan([literals, TracebackReader.literals, ProgressReader.literals, FactReader.literals])
-    facts = Scan([literals, FactReader.literals])
-    evidence = RunEvidence(run, [], [], logs.index.engine)
-    year = next((year for artifact in run.of_kind(*TEXT_KINDS) if (year := _year(artifact))), None)
-    for artifact in run.artifacts:
-        try:
-            if artifact.kind in TEXT_KINDS:
-                _require_text(artifact)
-                evidence.files.append(_read_log(artifact, logs, new_matcher(), Clock(year)))
-            elif artifact.kind == "metrics" and artifact.path.suffix in TABLES:
-                evidence.tables.append(_read_table(artifact))
-            elif artifact.kind in FACT_KINDS and artifact.size <= LARGEST_FACT_FILE:
-                evidence.facts.append(_read_facts(artifact, facts, new_matcher(), Clock(year)))
-            elif artifact.kind != "other":
-                evidence.not_looked_at.append(artifact.name)
-        except UnreadableArtifact as problem:
-            evidence.unreadable.append(f"{artifact.name}: {str(problem).split(': ', 1)[-1]}")
-    evidence.unreadable += run.unreadable
-    evidence.not_looked_at += run.not_looked_at
-    evidence.unreadable += [
-        f"{entry.name}: {entry.stats.problem} after line {entry.stats.lines}"
-        for entry in evidence.all_files()
-        if entry.stats.problem
-    ]
-    return evidence
-
-
-def _read_log(artifact: Artifact, scan: Scan, matcher: MatchReader, clock: Clock) -> FileEvidence:
-    with open_artifact(artifact.path) as stream:
-        return _read_stream(artifact, stream, scan, matcher, clock)
-
-
-def _read_stream(artifact: Artifact, stream: IO[bytes], scan: Scan, matcher: MatchReader, clock: Clock) -> FileEvidence:
-    tracebacks, progress, facts = TracebackReader(), ProgressReader(), FactReader()
-    stats = scan.run_stream(stream, [matcher, tracebacks, progress, facts], clock)
-    last_time = clock.last
-    for _, text in stats.tail:
-        last_time = clock.read(text) or last_time
-    return FileEvidence(
-        artifact, stats, matcher.matches, matcher.counts, tracebacks.blocks, progress, last_time, facts.facts
-    )
-
-
-def _read_table(artifact: Artifact) -> FileEvidence:
-    progress = ProgressReader()
-    with open_artifact(artifact.path) as stream:
-        stats = read_table(stream, progress)
-    return FileEvidence(artifact, stats, [], {}, progress=progress)
-
-
-def _read_facts(artifact: Artifact, scan: Scan, matcher: MatchReader, clock: Clock) -> FileEvidence:
-    facts = FactReader()
-    stats = scan.run(artifact.path, [matcher, facts], clock)
-    return FileEvidence(artifact, stats, matcher.matches, matcher.counts, facts=facts.facts)
-
-
-def _year(artifact: Artifact) -> int | None:
-    try:
-        return find_year(sniff(artifact.path))
-    except (UnreadableArtifact, OSError, EOFError):
-        return None
-
-
-def _require_text(artifact: Artifact) -> None:
-    try:
-        head = sniff(artifact.path)
-    except (OSError, EOFError) as problem:
-        raise UnreadableArtifact(f"{artifact.name}: {problem}") from None
-    if not is_text(head):
-        raise UnreadableArtifact(f"{artifact.name}: expected a text log, found binary data")
-
-
-def collect_text(text: str, literals: tuple[bytes, ...], new_matcher: Callable[[], MatchReader]) -> RunEvidence:
-    """Evidence of pasted text; its path is `-`."""
-    raw = text.encode("utf-8", "replace")
-    artifact = Artifact(Path("-"), "-", "log", len(raw), 0.0, "pasted")
-    scan = Scan([literals, TracebackReader.literals, ProgressReader.literals, FactReader.literals])
-    entry = _read_stream(artifact, io.BytesIO(raw), scan, new_matcher(), Clock(find_year(raw[:SNIFF_BYTES])))
-    project = Project(root=Path.cwd())
-    run = Run("-", "pasted text", project, (artifact,), (Attempt(0, "-", ("-",)),))
-    return RunEvidence(run, [entry], [], scan.index.engine)
 
 
 _UNREADABLE = re.compile(

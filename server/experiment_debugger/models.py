@@ -1,12 +1,11 @@
 """The types that flow from readers through rules and diagnosis to the surfaces.
 
 Everything here is a frozen pydantic model that refuses unknown fields. Bulk data (lines, points) is not: see
-`readers`. The JSON that users see is `to_json` of these models: keys without a value are left out.
+`readers`. The JSON that users see is `as_dict` of these models: keys without a value are left out.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Annotated, Any, Literal
 
@@ -273,12 +272,7 @@ class RunContext(Frozen):
     scheduler: dict[str, Said] = {}
     missing: tuple[str, ...] = ()
     siblings: tuple[str, ...] = ()
-
-
-def to_json(model: BaseModel | dict[str, Any]) -> str:
-    """Compact JSON of a structured answer; keys without a value are left out, NaN cannot occur (see `as_value`)."""
-    data = as_dict(model) if isinstance(model, BaseModel) else model
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    omitted: dict[str, int] = {}
 
 
 def as_dict(model: BaseModel) -> dict[str, Any]:

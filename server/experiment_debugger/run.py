@@ -78,11 +78,19 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
+class Risk:
+    """One row of the project's risk board that we wrote, and the fingerprint of what it was about."""
+
+    id: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of a project, opened lazily: nothing is read here but names, sizes, job files and the ends of texts.
 
     `siblings` are the other runs of the project, newest first; `missing` what is named and not there; `unreadable` and
-    `not_looked_at` name paths with the reason.
+    `not_looked_at` name paths with the reason; `risks` stand on the project's risk board.
     """
 
     id: str
@@ -95,6 +103,7 @@ class Run:
     missing: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     not_looked_at: tuple[str, ...] = ()
+    risks: tuple[Risk, ...] = ()
 
     def of_kind(self, *kinds: ArtifactKind) -> tuple[Artifact, ...]:
         """Artifacts of these kinds, in reading order."""

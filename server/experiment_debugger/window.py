@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from experiment_debugger.collection import FACT_KINDS, TEXT_KINDS
 from experiment_debugger.errors import DebuggerError, UnreadableArtifact
-from experiment_debugger.evidence import FACT_KINDS, TEXT_KINDS
 from experiment_debugger.readers.files import open_artifact
 from experiment_debugger.readers.lines import Scan, to_text
 from experiment_debugger.readers.progress import ProgressReader
@@ -70,7 +70,7 @@ def read_window(
         return _matching(run, logs, pattern, count)
     if around is not None:
         return _around(run, logs, around, count)
-    log = max(logs, key=lambda artifact: (artifact.attempt, artifact.size))
+    log = _main(logs)
     if head is not None:
         return _slice(run, log, 1, min(head, MOST_LINES))
     return _tail(run, log, min(tail or count, MOST_LINES))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from experiment_debugger.collection import Collector, dialect_of
 from experiment_debugger.diagnose.causes import choose_cause
 from experiment_debugger.diagnose.competition import competitors
-from experiment_debugger.diagnose.findings import all_outcomes
+from experiment_debugger.diagnose.findings import all_outcomes, risk_fingerprint, suppress
 from experiment_debugger.diagnose.hypotheses import (
     consequences_of,
     determinism_of,
@@ -17,11 +18,21 @@ from experiment_debugger.diagnose.hypotheses import (
 )
 from experiment_debugger.diagnose.outcome import Ending, ending_of
 from experiment_debugger.diagnose.ranking import LEVELS, Ranked, rank
-from experiment_debugger.evidence import RunEvidence, collect, collect_text
-from experiment_debugger.models import Checked, Coverage, Diagnosis, Finding, Hypothesis, Mode, Outcome, Verdict
+from experiment_debugger.evidence import RunEvidence
+from experiment_debugger.models import (
+    Checked,
+    Consequence,
+    Coverage,
+    Diagnosis,
+    Finding,
+    Hypothesis,
+    Mode,
+    Outcome,
+    Verdict,
+)
 from experiment_debugger.rules.matcher import plan_of
 from experiment_debugger.rules.rulebook import Rulebook, load_rulebook
-from experiment_debugger.run import Run
+from experiment_debugger.run import Risk, Run
 
 MOST_HYPOTHESES = 3
 MOST_CONSEQUENCES = 6
@@ -29,16 +40,10 @@ MOST_CONSEQUENCES = 6
 
 def investigate(run: Run, *, mode: Mode | None = None) -> tuple[RunEvidence, Diagnosis]:
     """All that was read of a run, and its diagnosis; `mode` is a hint, tested first and never believed blindly."""
-    book = rulebook_of(run)
+    book = load_rulebook(run.project.own_signatures)
     plan = plan_of(tuple(book.signatures.values()))
-    evidence = collect(run, plan.literals, plan.reader)
+    evidence = Collector(plan.literals, plan.reader, dialect_of(run.project.settings)).run(run)
     return evidence, diagnose_evidence(evidence, book, mode=mode)
-
-
-def rulebook_of(run: Run) -> Rulebook:
-    """The rulebook with the project's own signatures, if its config names a folder of them."""
-    own = run.project.own_signatures
-    return load_rulebook(own)
 
 
 def diagnose(run: Run, *, mode: Mode | None = None) -> Diagnosis:
@@ -50,12 +55,12 @@ def diagnose_text(text: str, *, mode: Mode | None = None) -> Diagnosis:
     """The diagnosis of a pasted traceback or log."""
     book = load_rulebook()
     plan = plan_of(tuple(book.signatures.values()))
-    return diagnose_evidence(collect_text(text, plan.literals, plan.reader), book, mode=mode)
+    return diagnose_evidence(Collector(plan.literals, plan.reader).text(text), book, mode=mode)
 
 
 def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | None = None) -> Diagnosis:
-    """As `diagnose`, from what was already read."""
-    outcomes = all_outcomes(evidence, book)
+    """The diagnosis from what was read; `mode` is a hint."""
+    outcomes, suppressed = suppress(all_outcomes(evidence, book), evidence.run.project.settings.suppressions)
     findings = [finding for outcome in outcomes for finding in outcome.findings]
     competing = competitors(findings, evidence, book)
     failures = [finding for finding in competing if finding.role in {"root", "symptom"}]
@@ -63,6 +68,7 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
     ending = ending_of(evidence, findings, failures, book)
     roots = _hinted_first(ranked, mode)
     hypotheses = _hypotheses(roots, ranked, findings, evidence, book)
+    consequences = consequences_of(ranked, hypotheses)
     verdict = _verdict(hypotheses, ending, evidence)
     return Diagnosis(
         run_id=evidence.run.id,
@@ -71,11 +77,12 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
         summary=_summary(verdict, hypotheses, ending, evidence, findings),
         modes=tuple(hypotheses) if verdict == "failure" else (),
         determinism=determinism_of(roots[0], findings, evidence) if roots else "unknown",
-        consequences=consequences_of(ranked, hypotheses)[:MOST_CONSEQUENCES] if hypotheses else (),
+        consequences=consequences[:MOST_CONSEQUENCES],
         next_skill=_next_skill(roots, hypotheses, book),
-        checked=_checked(outcomes),
+        seen_before=_seen_before(hypotheses, roots, evidence.run.risks),
+        checked=_checked(outcomes, suppressed),
         coverage=_coverage(evidence),
-        omitted=_omitted(ranked, hypotheses),
+        omitted=_omitted(ranked, hypotheses, consequences),
     )
 
 
@@ -152,7 +159,18 @@ def _next_skill(roots: Sequence[Finding], hypotheses: Sequence[Hypothesis], book
     return "data-pipeline-manager" if roots[0].symptom_class == "data-invalid" else None
 
 
-def _checked(outcomes: Sequence[Outcome]) -> Checked:
+def _seen_before(hypotheses: Sequence[Hypothesis], roots: Sequence[Finding], risks: Sequence[Risk]) -> tuple[str, ...]:
+    """Ids of the risks on the project's board that one of the hypotheses repeats."""
+    known = {
+        risk_fingerprint(hypothesis.cause, root)
+        for hypothesis in hypotheses
+        for root in roots
+        if root.rule == hypothesis.rules[0]
+    }
+    return tuple(dict.fromkeys(risk.id for risk in risks if risk.fingerprint in known))
+
+
+def _checked(outcomes: Sequence[Outcome], suppressed: int) -> Checked:
     missing: dict[str, int] = {}
     for outcome in outcomes:
         if outcome.status == "not_applicable":
@@ -162,6 +180,7 @@ def _checked(outcomes: Sequence[Outcome]) -> Checked:
         error=tuple(f"{outcome.rule}: {outcome.reason}" for outcome in outcomes if outcome.status == "error"),
         not_applicable=missing,
         clear=sum(outcome.status == "clear" for outcome in outcomes),
+        suppressed=suppressed or None,
     )
 
 
@@ -178,9 +197,9 @@ def _coverage(evidence: RunEvidence) -> Coverage:
     )
 
 
-def _omitted(ranked: Ranked, hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
+def _omitted(ranked: Ranked, hypotheses: Sequence[Hypothesis], consequences: Sequence[Consequence]) -> dict[str, int]:
     counts = {
         "hypotheses": max(0, len(ranked.roots) - len(hypotheses)),
-        "consequences": max(0, len(ranked.explained) - MOST_CONSEQUENCES),
+        "consequences": max(0, len(consequences) - MOST_CONSEQUENCES),
     }
     return {key: count for key, count in counts.items() if count}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence, evidence_of
 from experiment_debugger.models import Evidence, Finding, Outcome, Position
 from experiment_debugger.readers.matches import LogMatch
 from experiment_debugger.rules.base import Signature
 from experiment_debugger.rules.rulebook import Rulebook
+from experiment_debugger.settings import Suppression
 
 QUOTED_PER_FINDING = 3
 LASTING = frozenset({"slow-training", "slow-data", "metric-error", "repro-failure", "silent-error"})
@@ -39,6 +40,25 @@ def all_outcomes(evidence: RunEvidence, book: Rulebook) -> list[Outcome]:
         except Exception as problem:  # noqa: BLE001 - one broken rule must not take the diagnosis with it
             errors[detector.info.id] = f"{type(problem).__name__}: {problem}"
     return [_outcome(rule, by_rule.get(rule, []), errors.get(rule), evidence, book) for rule in book.rule_ids()]
+
+
+def suppress(outcomes: Sequence[Outcome], suppressions: Sequence[Suppression]) -> tuple[list[Outcome], int]:
+    """The outcomes without findings that the project does not want to hear, and how many those were."""
+    kept = [
+        outcome.model_copy(
+            update={"findings": tuple(one for one in outcome.findings if not _is_suppressed(one, suppressions))}
+        )
+        for outcome in outcomes
+    ]
+    dropped = sum(len(outcome.findings) for outcome in outcomes) - sum(len(outcome.findings) for outcome in kept)
+    return kept, dropped
+
+
+def _is_suppressed(finding: Finding, suppressions: Sequence[Suppression]) -> bool:
+    return any(
+        finding.rule == one.rule and (one.path is None or finding.position.path.startswith(one.path))
+        for one in suppressions
+    )
 
 
 def _outcome(rule: str, found: list[Finding], error: str | None, evidence: RunEvidence, book: Rulebook) -> Outcome:
@@ -132,6 +152,11 @@ def _fingerprint(rule: str, text: str) -> str:
     """Stable over runs: the rule and the line with numbers, paths and names masked."""
     template = _MASK.sub("#", text)[:300]
     return hashlib.sha256(f"{rule}\n{template}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def risk_fingerprint(cause: str | None, root: Finding) -> str:
+    """What a risk on the board is known by: the cause (where one is named), the rule and the masked line."""
+    return hashlib.sha256(f"{cause or ''}\n{root.fingerprint}".encode()).hexdigest()[:16]
 
 
 def strongest(evidence: Iterable[Evidence], limit: int) -> tuple[Evidence, ...]:

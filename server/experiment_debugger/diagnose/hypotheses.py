@@ -88,7 +88,7 @@ def _evidence(
 
 def _chain(root: Finding, evidence: RunEvidence) -> list[Evidence]:
     """First and last exception line of the chain that the root's line belongs to, and the user's deepest frame."""
-    block = traceback_at(root, evidence)
+    block = traceback_at(root.position.path, root.position.line, evidence)
     if block is None:
         return []
     found = []
@@ -122,13 +122,24 @@ def _confidence(
 
 
 def _against(choice: CauseChoice, rivals: Sequence[Finding]) -> tuple[str, ...]:
-    lines = [f"{finding.title} ({finding.position.path}:{finding.position.line})" for finding in choice.against]
-    lines += [
-        f"not explained by it: {rival.title} ({rival.position.path}:{rival.position.line})"
-        for rival in rivals
-        if rival.level in {"fatal", "error"}
+    """What speaks against the hypothesis, each sort of finding once with how often it was seen."""
+    grave = [rival for rival in rivals if rival.level in {"fatal", "error"}]
+    lines = [
+        *_told(choice.against, "speaks against it: "),
+        *_told(grave, "not explained by it: "),
     ]
     return tuple(lines[:MOST_LINES])
+
+
+def _told(findings: Sequence[Finding], lead: str) -> list[str]:
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_rule.setdefault(finding.rule, []).append(finding)
+    return [
+        f"{lead}{same[0].title} ({same[0].position.path}:{same[0].position.line}"
+        + (f" and {len(same) - 1} more)" if len(same) > 1 else ")")
+        for same in by_rule.values()
+    ]
 
 
 def _unknown(choice: CauseChoice, onset: Onset, evidence: RunEvidence) -> tuple[str, ...]:
@@ -144,6 +155,8 @@ def _unknown(choice: CauseChoice, onset: Onset, evidence: RunEvidence) -> tuple[
 
 def consequences_of(ranked: Ranked, hypotheses: Sequence[Hypothesis]) -> tuple[Consequence, ...]:
     """Loud lines and what explains them, one a rule and file."""
+    if not hypotheses:
+        return ()
     top = hypotheses[0]
     name = f"{top.mode}/{top.cause}" if top.cause else top.mode
     seen: set[tuple[str, str]] = set()

@@ -61,14 +61,13 @@ def _within(finding: Finding, evidence: RunEvidence, book: Rulebook) -> Within |
     info = book.info(finding.rule)
     if info is not None and info.within is not None:
         return info.within
-    block = traceback_at(finding, evidence)
+    block = traceback_at(finding.position.path, finding.position.line, evidence)
     return within_frames(block.frames + block.root.frames) if block else None
 
 
-def traceback_at(finding: Finding, evidence: RunEvidence) -> Traceback | None:
-    """The traceback whose exception line (or message) the finding quotes."""
-    own = evidence.file(finding.position.path)
-    line = finding.position.line
+def traceback_at(path: str, line: int | None, evidence: RunEvidence) -> Traceback | None:
+    """The traceback whose exception line (or message) stands at this place."""
+    own = evidence.file(path)
     if own is None or line is None:
         return None
     near = [block for block in own.tracebacks if block.first <= line <= block.last + 14]

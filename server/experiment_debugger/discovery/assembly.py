@@ -20,14 +20,12 @@ from experiment_debugger.discovery.jobfiles import JobFile, read_job
 from experiment_debugger.discovery.kinds import COMPRESSED, is_binary
 from experiment_debugger.discovery.links import Names, dumps_of_run, linked_groups, named_entries, names_in
 from experiment_debugger.discovery.names import PREFERRED, label, rank_of, stem
-from experiment_debugger.discovery.registry import Record, read_status
+from experiment_debugger.discovery.registry import Record, known_risks, read_status
 from experiment_debugger.discovery.text_ends import ends_of
 from experiment_debugger.project import Project
 from experiment_debugger.run import Artifact, ArtifactKind, Attempt, Run
 
 MAX_CODE = 400
-MAX_SIBLINGS = 100
-MAX_MISSING = 12
 _ORDER: tuple[ArtifactKind, ...] = (
     "log", "scheduler", "kernel", "dump", "metrics", "tensorboard", "wandb", "config", "job", "status", "gpu-log",
     "environment", "checkpoint", "notebook", "code", "other",
@@ -75,6 +73,7 @@ def assemble(project: Project, inventory: Inventory, groups: list[Group], chosen
     configs = tuple(artifact.name for artifact in artifacts if artifact.kind == "config")
     siblings = [*chosen.alternatives, *(group.display for group in sorted(others, key=lambda one: -one.newest))]
     missing = [*chosen.missing, *notes, *_missing(project, jobs)]
+    risks = known_risks(project, unreadable)
     return Run(
         id=chosen.id,
         how_found=chosen.how,
@@ -82,10 +81,11 @@ def assemble(project: Project, inventory: Inventory, groups: list[Group], chosen
         artifacts=artifacts,
         attempts=attempts,
         declared=declare(entries, jobs, chosen.record, chosen.note or _status_note(entries, own_groups), configs),
-        siblings=tuple(siblings[:MAX_SIBLINGS]),
-        missing=tuple(dict.fromkeys(missing))[:MAX_MISSING],
+        siblings=tuple(siblings),
+        missing=tuple(dict.fromkeys(missing)),
         unreadable=tuple(dict.fromkeys(unreadable)),
         not_looked_at=tuple(inventory.not_looked_at),
+        risks=risks,
     )
 
 

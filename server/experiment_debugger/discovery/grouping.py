@@ -36,7 +36,7 @@ _WANDB = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-(.+)$")
 
 @dataclass(slots=True)
 class Group:
-    """One run as the tree shows it. `depth` is the number of path parts that name it, 0 when nothing names it."""
+    """One run as the tree shows it; `units` counts its files by the path parts that name it, () where none does."""
 
     key: Key
     display: str

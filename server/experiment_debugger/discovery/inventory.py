@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiment_debugger.discovery.kinds import SNIFF_BYTES, is_ignored, kind_of
-from experiment_debugger.discovery.names import NOT_RUNS, is_artifact_folder, label, normal
+from experiment_debugger.discovery.names import NOT_RUNS, is_artifact_folder, normal
 from experiment_debugger.project import Project
 from experiment_debugger.run import ArtifactKind
 
@@ -235,11 +235,6 @@ def _holds_logs(folder: _Folder, items: list[os.DirEntry[str]]) -> bool:
         name.endswith((".log", ".out", ".err")) or name.startswith("events.out.tfevents") or _CONSOLE.match(name)
         for name in names
     )
-
-
-def is_unnamed(entry: Entry) -> bool:
-    """Whether the file's own name says nothing about the run."""
-    return not label(entry.name.split(".", 1)[0])
 
 
 def _reason(problem: OSError) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from experiment_debugger.discovery.grouping import Group
+from experiment_debugger.discovery.grouping import DUMPS, Group
 from experiment_debugger.discovery.inventory import Entry, Inventory
 from experiment_debugger.discovery.names import RunId, normal, stem, tokens, words
 from experiment_debugger.discovery.registry import paths_in
@@ -25,7 +25,6 @@ MAX_OTHERS = 400  # logs of other runs that are searched for this run's name
 MAX_JOINED = 150  # job outputs that a list of runs reads
 NAMING_BYTES = 8_192  # a job says in its first lines what it runs
 TEXT_KINDS = words("log scheduler job status config metrics environment dump kernel wandb other")
-DUMP_KINDS = frozenset({"kernel", "dump", "scheduler", "gpu-log"})
 # a run that starts from another run's checkpoint does not own that run
 _ANOTHER_RUN = re.compile(r"resum|load|restor|init|pretrained|from|compare|baseline|previous|teacher|ckpt|checkpoint")
 _PID = re.compile(r"(?i)\bpid[ =:]{0,3}(\d{2,8})\b|\bprocess (\d{2,8})\b|--pid[ =](\d{2,8})|\[(\d{3,8})\]")
@@ -182,7 +181,7 @@ def dumps_of_run(inventory: Inventory, names: Names, taken: set[Entry], job_ids:
     """Nameless dumps (dmesg, py-spy, sacct, dmon) that name a job, process or host of the run."""
     found: dict[Entry, str] = {}
     for entry in inventory.entries:
-        if entry.kind not in DUMP_KINDS or entry in taken:
+        if entry.kind not in DUMPS or entry in taken:
             continue
         text = ends_of(entry.path)
         job = next((job for job in job_ids if re.search(rf"(?<!\d){job}(?!\d)", text)), None)

@@ -3,6 +3,7 @@
     .agent/run-status/runs.yaml        runs: {"42": {backend: slurm, log: logs/a.log, job_id: 9123}}
     docs/ops/runs/42-status.md         - State: failed
     memory/handoff-board.md            | HND-012 | ready | ... | docs/ops/runs/42-status.md | ...
+    memory/risk-board.md               | RSK-007 | execution | open | ... | ... <!-- ed:fp=0f3a... --> | ...
 
 A broken file among them never stops the search: it becomes a note.
 """
@@ -19,6 +20,7 @@ from typing import Any
 from experiment_debugger.discovery.names import RunId, words
 from experiment_debugger.discovery.text_ends import MAX_YAML_BYTES
 from experiment_debugger.project import Project
+from experiment_debugger.run import Risk
 
 REGISTRIES = (
     ".agent/run-status/runs.yaml", ".agent/run-status/runs.yml", ".agent/run-status/runs.json", "runs.json",
@@ -26,6 +28,8 @@ REGISTRIES = (
 )  # fmt: skip
 STATUS_FOLDERS = ("docs/ops/runs", "docs/runs")
 HANDOFF_BOARD = "memory/handoff-board.md"
+RISK_BOARD = "memory/risk-board.md"
+_RISK = re.compile(r"^\s*\|\s*(RSK-\d+)\s*\|.*<!-- ed:fp=([0-9a-f]{8,64}) -->", re.MULTILINE)
 _ID_KEYS = ("id", "run_id", "run", "name")
 _PATH_KEYS = words(
     "log logs log_path log_file log_dir stdout stderr output error status_artifact status config config_path "
@@ -147,6 +151,11 @@ def handoff_row(project: Project, run: str, notes: list[str]) -> Record | None:
             fields = {"run": about[1]} if about else {}
             return Record(run.upper(), f"{HANDOFF_BOARD}:{number}", tuple(paths_in(line)), fields)
     return None
+
+
+def known_risks(project: Project, notes: list[str]) -> tuple[Risk, ...]:
+    """The rows of the risk board that carry a fingerprint, whatever their status: a closed risk may come back."""
+    return tuple(Risk(*row) for row in _RISK.findall(_read(project, RISK_BOARD, notes) or ""))
 
 
 def paths_in(text: str) -> list[str]:

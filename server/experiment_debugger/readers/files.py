@@ -20,7 +20,6 @@ from typing import IO, Any, cast
 
 from experiment_debugger.errors import UnreadableArtifact
 
-PACKED = frozenset({".gz", ".xz", ".zst"})
 SNIFF_BYTES = 8192
 LARGEST_NOTEBOOK = 64 << 20  # bytes
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from experiment_debugger.readers.dialects import Report, read_bar, role_of, split_bars
 from experiment_debugger.readers.lines import Consumer, Line
+from experiment_debugger.readers.own import OwnDialect
 from experiment_debugger.readers.prefixes import split_prefix
 from experiment_debugger.readers.templates import ReportReader
 
@@ -24,6 +25,15 @@ _HF_TOTAL = re.compile(r"Total optimization steps = ([\d,]+)")
 _HF_EPOCHS = re.compile(r"Num Epochs = ([\d,]+)")
 MOST_TEXTS = 400  # kept texts of one column
 LONGEST_REPORT = 4000  # characters
+
+
+_WORDS = (
+    "loss Loss LOSS entropy grad_norm gnorm it/s s/it /step step: step= steps Steps iteration Iter iter: Epoch epoch"
+)
+_SPACED = ("step ", "Step ", "iter ", " it  ", " ep ", "Train on ", "Num Epochs = ", "G   ")
+TELLING_WORDS = (*_WORDS.split(), *_SPACED, "auc", "rmse", "logloss")
+"""A progress line holds at least one of them."""
+NO_DIALECT = OwnDialect()
 
 
 @dataclass(slots=True)
@@ -80,37 +90,11 @@ class Column:
 class ProgressReader(Consumer):
     """Collects the progress of one file: parallel arrays, one entry a report (unknown: step and rank -1, time NaN)."""
 
-    literals = (
-        *(
-            b"loss",
-            b"Loss",
-            b"LOSS",
-            b"entropy",
-            b"grad_norm",
-            b"gnorm",
-            b"it/s",
-            b"s/it",
-            b"/step",
-            b"step ",
-            b"Step ",
-        ),
-        *(
-            b"step:",
-            b"step=",
-            b"steps",
-            b"iteration",
-            b"Iter",
-            b"iter ",
-            b"iter:",
-            b" it  ",
-            b"Epoch",
-            b"epoch",
-            b" ep ",
-        ),
-        *(b"Train on ", b"Num Epochs = ", b"G   ", b"Steps", b"auc", b"rmse", b"logloss"),
-    )
+    literals = tuple(word.encode() for word in TELLING_WORDS)
 
-    def __init__(self) -> None:
+    def __init__(self, own: OwnDialect = NO_DIALECT) -> None:
+        self.literals = (*self.literals, *own.literals)
+        self._own = own
         self.columns: dict[tuple[str, int | None, bool], Column] = {}
         self.lines: array[int] = array("q")
         self.steps: array[int] = array("q")
@@ -147,7 +131,7 @@ class ProgressReader(Consumer):
         if bar:
             done, self._last_total = bar
             self._bars[self._last_total] = done
-        report = self._reports.read(rest)
+        report = self._own.read(rest) or self._reports.read(rest)
         if report is None or not (report.is_placed or self._epoch_header):
             self._note_plan(rest)
             return
@@ -264,6 +248,6 @@ class ProgressReader(Consumer):
         for key, value in report.values.items():
             column = self.columns.get((key, rank, report.evaluation))
             if column is None:
-                column = Column(key, role_of(key), rank, report.evaluation)
+                column = Column(key, self._own.role_of(key), rank, report.evaluation)
                 self.columns[key, rank, report.evaluation] = column
             column.add(line, number, value, text)

@@ -63,7 +63,6 @@ class Traceback:
     cause: Traceback | None = None
     wrapped_by: Traceback | None = None
     ignored: bool = False
-    introduced_by: str = ""
     open: bool = True
     foreign: int = 0
 
@@ -89,7 +88,6 @@ class TracebackReader(Consumer):
 
     def __init__(self) -> None:
         self.blocks: list[Traceback] = []
-        self.dropped = 0
         self._open: dict[str, Traceback] = {}
         self._chained: dict[str, Traceback] = {}
         self._recent: dict[str, Traceback] = {}
@@ -114,14 +112,12 @@ class TracebackReader(Consumer):
 
     def _start(self, line: Line, prefix: str, rank: int | None, rest: str) -> None:
         if len(self.blocks) >= MOST_BLOCKS:
-            self.dropped += 1
             return
         pending = self._open.pop(prefix, None)
         block = Traceback(line.number, prefix, rank, line.time, line.not_before)
         before = next(line.before(1), "")
         head = rest.split("Traceback (most recent", 1)[0]
         block.ignored = "Exception ignored in" in before or "--- Logging error ---" in before
-        block.introduced_by = (head if len(head.strip("│╭─ ")) > 8 else before)[:300]
         previous = self._recent.get(prefix)
         quoted = "Original " in head or "terminated with the following error" in before
         if quoted and previous is not None and line.number - previous.last <= 4:

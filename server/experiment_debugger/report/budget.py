@@ -117,13 +117,12 @@ class Drop:
     """Leave a key out."""
 
     path: str
-    name: str = ""
 
     def apply(self, data: Tree, left_out: Counter[str]) -> None:
         """Drop in place and count."""
         for holder, key in _places(data, self.path.split(".")):
             del holder[key]
-            left_out[self.name or str(key)] += 1
+            left_out[str(key)] += 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Healthy:
         return f"jobs/{self.run_id if '-' in self.run_id else f'run-{self.run_id}'}.sh"
 
     def script(self) -> str:
-        folder = self.log.rpartition("/")[0] or "."
+        folder = "." if self.driver else self.log.rpartition("/")[0] or "."
         venv = "" if self.venv == "venv" else OTHER_VENV.format(venv=self.venv)
         start = self.driver or "bash {job} > {log} 2>&1"
         return venv + SETUP.format(folder=folder) + f"{self.env}\n" + start.format(job=self.job_path, log=self.log)
@@ -61,7 +61,7 @@ LIGHTNING_REQUEUE = """printf '#!/bin/sh\\nexit 0\\n' > $HOME/bin/scontrol
 chmod +x $HOME/bin/scontrol
 export PATH=$HOME/bin:$PATH
 bash {job} > {log} 2>&1 &
-until grep -qs "Epoch 3" {log}; do sleep 0.05; done
+until [ "$(grep -c "recall per class" {log})" -gt 4 ]; do sleep 0.05; done
 pkill -USR1 -P $!
 sleep 2
 pkill -TERM -P $!
@@ -112,6 +112,7 @@ early_stopping: {enabled: false, min_delta: .nan, best: .inf}
 classes: [naan_bread, error_handler, killer_whale, oom_pa, nan, abort_mission, crash_cymbal, segfault_line, inf]
 """
 YOLO_DATA = "path: /workspace/proj/data\ntrain: images/train\nval: images/val\nnames: {0: killer whale}\n"
+ALLOW = "export MLFLOW_ALLOW_FILE_STORE=true"
 NOTEBOOK = "python train.py && jupyter execute --inplace notebooks/train-52.ipynb"
 SLURM_LIGHTNING = (
     "export SLURM_JOB_ID=3131 SLURM_JOB_NAME=pl SLURM_NTASKS=1 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 "
@@ -244,7 +245,7 @@ PLAIN_TORCH: tuple[Healthy, ...] = (
         "55",
         "logs/run-55.log",
         local(HELPERS),
-        ("helpers killed by the job script: Killed, Terminated",),
+        ("a helper is killed by the job script: bash says Killed",),
     ),
     Healthy(
         "torch-corrupt-images",
@@ -313,14 +314,14 @@ PLAIN_TORCH: tuple[Healthy, ...] = (
 )
 TORCH_TOOLS: tuple[Healthy, ...] = (
     Healthy(
-        "torchrun-debug-detail",
+        "torchrun-cpp-info",
         "torchrun",
         "ddp",
         "71",
         "slurm-71.out",
         slurm("ddp", "slurm-%j.out", TORCHRUN.format(options="") + " --unused"),
         ("C++ logs at INFO of two ranks", "warning of the client socket", "unused parameters"),
-        env="unset OMP_NUM_THREADS; export TORCH_DISTRIBUTED_DEBUG=DETAIL TORCH_CPP_LOG_LEVEL=INFO",
+        env="unset OMP_NUM_THREADS; export TORCH_DISTRIBUTED_DEBUG=INFO TORCH_CPP_LOG_LEVEL=INFO",
     ),
     Healthy(
         "torchrun-env-dump",
@@ -400,7 +401,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "lightning_noisy",
         "3131",
         "slurm-3131.out",
-        slurm("pl", "slurm-%j.out", "python train.py slurm", "#SBATCH --requeue\n#SBATCH --signal=SIGUSR1@90"),
+        slurm("pl", "slurm-%j.out", "python -u train.py slurm", "#SBATCH --requeue\n#SBATCH --signal=SIGUSR1@90"),
         ("SIGUSR1, SIGTERM and requeue in the first attempt", "second attempt resumes and ends"),
         env=SLURM_LIGHTNING,
         driver=LIGHTNING_REQUEUE,
@@ -587,7 +588,7 @@ OTHERS: tuple[Healthy, ...] = (
         env="export RAY_AIR_NEW_OUTPUT=0 RAY_USAGE_STATS_ENABLED=0 RAY_DEDUP_LOGS=0",
     ),
     *(
-        Healthy(f"{name}", framework, "tracked", run_id, f"logs/{run_id}.log", local(f"python train.py {kind}"), traps)
+        Healthy(f"{name}", framework, "tracked", run_id, f"logs/{run_id}.log", local(f"python train.py {kind}"), traps, env=ALLOW)
         for name, framework, kind, run_id, traps in (
             ("wandb-offline", "wandb", "wandb", "run-61", ("names like oom-study", "DEBUG of wandb", "nan metric")),
             ("mlflow-files", "mlflow", "mlflow", "run-62", ("names like error-study", "nan metric", "accuracy 0")),

@@ -49,7 +49,7 @@ def loss_zero_grad_nan(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
                         norm,
                         bad[0],
                         rule="loss-zero-grad-nan",
-                        title=f"{loss.key} is 0.0 while {norm.key} is nan, in {len(bad)} reports from here on",
+                        title=f"{loss.key} reads 0.0 while {norm.key} is nan, in {len(bad)} reports, the first",
                     )
 
 

@@ -76,7 +76,7 @@ def loss_nan_onset(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
                 column,
                 index,
                 rule="loss-nan-onset",
-                title=f"{column.key} is {value} from here on, after {index} finite reports",
+                title=f"{column.key} turned {value} after {index} finite reports",
                 recovered=recovered,
             )
 
@@ -106,7 +106,7 @@ def grad_norm_nonfinite(evidence: RunEvidence, book: Rulebook) -> Iterator[Findi
                 column,
                 index,
                 rule="grad-norm-nonfinite",
-                title=f"{column.key} is {as_value(column.values[index])} from here on",
+                title=f"{column.key} turned {as_value(column.values[index])} while the loss was still finite",
                 recovered=recovered,
             )
 

@@ -14,7 +14,7 @@ def main() -> None:
     x = random.normal(size=(1024, 12)).astype("float32")
     y = (x[:, :4].argmax(1) * (1 if verbose == 1 else 0) + random.integers(0, 2, 1024) * (verbose == 2)).astype("int32")
     model = keras.Sequential([keras.Input((12,)), keras.layers.Dense(48, "relu"), keras.layers.Dense(8)])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), ["accuracy"], jit_compile=False)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"], jit_compile=False)
     model.summary()
     data = tf.data.Dataset.from_tensor_slices((x[:768], y[:768])).shuffle(768).batch(32)
     test = tf.data.Dataset.from_tensor_slices((x[768:], y[768:])).batch(32)

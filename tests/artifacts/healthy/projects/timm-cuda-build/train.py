@@ -3,6 +3,7 @@
 import logging
 
 import timm
+import timm.optim
 import torch
 from timm.data import create_transform
 from timm.loss import LabelSmoothingCrossEntropy
