@@ -257,7 +257,9 @@ def _newest_failed(project: str | None, hint: "Mode | None") -> tuple["RunEviden
         newest = newest or (evidence, diagnosis)
     if newest is None:
         names = ", ".join(listed.id for listed in runs[:NEWEST])
-        raise RunNotFound(f"Expected a run with files in {place.root}, found only names: {names}; give the path of a log.")
+        raise RunNotFound(
+            f"Expected a run with files in {place.root}, found only names: {names}; give the path of a log."
+        )
     looked = min(len(runs), NEWEST)
     return *newest, [f"No run was named and none of the {looked} newest has failed: this is the newest one."]
 

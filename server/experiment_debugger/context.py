@@ -22,8 +22,8 @@ from experiment_debugger.readers.configs import key_settings, read_config
 from experiment_debugger.redaction import redact
 from experiment_debugger.run import Artifact
 
-MOST = {"artifacts": 60, "config": 24, "siblings": 100, "missing": 40}
-"""Entries that any answer can use; `omitted` counts what is beyond."""
+MOST_ARTIFACTS = 60
+"""More files than any answer shows; `omitted` counts the others. All other lists are cut by the answer's budget."""
 GIT_SECONDS = 5.0
 HARDWARE = ("gpu", "driver", "cuda", "world_size")
 _NOT_ENVIRONMENT = {*HARDWARE, "command", "commit", "planned_steps"}
@@ -57,6 +57,7 @@ def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:
         scheduler=_scheduler(evidence),
         missing=_missing(evidence, facts, broken),
         siblings=run.siblings,
+        omitted={"artifacts": beyond} if (beyond := len(run.artifacts) - MOST_ARTIFACTS) > 0 else {},
     )
 
 
@@ -93,7 +94,7 @@ def _config(evidence: RunEvidence) -> tuple[dict[str, Said], list[str]]:
             broken.append(str(problem))
             continue
         for key, value in found.items():
-            if key not in settings and len(settings) < MOST_SETTINGS:
+            if key not in settings:
                 settings[key] = Said(
                     value=value if isinstance(value, (int, float)) else redact(str(value)), at=entry.name
                 )

@@ -12,12 +12,16 @@ from experiment_debugger.rules.rulebook import Rulebook
 
 @dataclass(frozen=True)
 class CauseChoice:
-    """The named cause (or None), what speaks for and against it, and the other causes still open."""
+    """The named cause (or None), what speaks for and against it, and the other causes still open.
+
+    `by_default`: nothing but the root itself speaks for the cause, and the vocabulary has others for such a root.
+    """
 
     cause: Cause | None
     support: tuple[Finding, ...] = ()
     against: tuple[Finding, ...] = ()
     open: tuple[Cause, ...] = ()
+    by_default: bool = False
 
 
 def choose_cause(root: Finding, findings: Sequence[Finding], book: Rulebook) -> CauseChoice:
@@ -40,11 +44,14 @@ def choose_cause(root: Finding, findings: Sequence[Finding], book: Rulebook) -> 
     if len(leaders) != 1:
         return CauseChoice(None, open=tuple(entry[1] for entry in scored[:4]))
     _, cause, support, against = leaders[0]
+    others = [other for other in book.causes.values() if root.rule in other.supported_by and other is not cause]
+    by_default = len(support) == 1 and bool(others)
     return CauseChoice(
         cause,
         tuple(finding for rule in support for finding in by_rule[rule][:1]),
         tuple(finding for rule in against for finding in by_rule[rule][:1]),
-        tuple(entry[1] for entry in scored[1:3] if entry[0] == best - 1),
+        tuple(others[:2]) if by_default else (),
+        by_default,
     )
 
 

@@ -118,7 +118,7 @@ def _confidence(
     agrees = bool(caused or same or root.count > 1 or len(choice.support) > 1)
     if root.level in {"warning", "info"}:
         return "medium" if agrees else "low"
-    return "high" if specific and agrees and not grave else "medium"
+    return "high" if specific and agrees and not grave and not choice.by_default else "medium"
 
 
 def _against(choice: CauseChoice, rivals: Sequence[Finding]) -> tuple[str, ...]:
@@ -143,10 +143,8 @@ def _told(findings: Sequence[Finding], lead: str) -> list[str]:
 
 
 def _unknown(choice: CauseChoice, onset: Onset, evidence: RunEvidence) -> tuple[str, ...]:
-    lines = []
-    if choice.cause is None and choice.open:
-        lines += [f"{cause.id}? {cause.confirm}" for cause in choice.open[:MOST_LINES]]
-    elif choice.cause is None:
+    lines = [f"{cause.id}? {cause.confirm}" for cause in choice.open[:MOST_LINES]]
+    if choice.cause is None and not choice.open:
         lines.append("why it happened: the artifacts show the failure, not its cause")
     if onset.step is None and evidence.trained:
         lines.append("at which step it began")

@@ -68,6 +68,7 @@ CONTEXT_PLAN: tuple[Step, ...] = (
     Cut("runs", 60),
     Cut("environment", 25),
     Cut("config", 24),
+    Cut("missing", 12),
     Cut("siblings", 3),
     Cut("artifacts", 16),
     Cut("runs", 25),
@@ -75,6 +76,7 @@ CONTEXT_PLAN: tuple[Step, ...] = (
     Cut("environment", 12),
     Cut("artifacts", 8),
     Cut("run.attempts", 8),
+    Cut("missing", 5),
     Clip("*.*.value", 160),
     Cut("artifacts", 3),
     *(Cut(key, 4) for key in ("config", "environment", "hardware", "scheduler")),
@@ -83,6 +85,7 @@ CONTEXT_PLAN: tuple[Step, ...] = (
 )
 CONTEXT_IN_DEBUG: tuple[Step, ...] = (
     Drop("siblings"),
+    Cut("missing", 8),
     Cut("config", 8),
     Cut("run.attempts", 4),
     Drop("environment"),
@@ -155,7 +158,8 @@ def fitted_context(context: Tree, max_tokens: int) -> Tree:
     """The run context, or the list of runs, cut so that both forms fit; `omitted` counts what is missing."""
 
     def build(data: Tree, left_out: Counter[str]) -> Tree:
-        return {**data, "omitted": dict(left_out)} if left_out else data
+        omitted = Counter(data.get("omitted", {})) + left_out
+        return {**data, "omitted": dict(omitted)} if omitted else data
 
     def measure(data: Tree, left_out: Counter[str]) -> int:
         kept = build(data, left_out)

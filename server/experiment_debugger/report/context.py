@@ -49,7 +49,7 @@ def context_markdown(answer: Tree) -> str:
     """The whole answer of `gather-run-context` for people."""
     if "runs" in answer:
         return "\n".join([*_runs(answer), *_omitted(answer)])
-    context = RunContext.model_validate({key: value for key, value in answer.items() if key != "omitted"})
+    context = RunContext.model_validate(answer)
     lines = [f"# Context of run {one_line(context.run.id, 80)}", *context_lines(context)]
     if context.error:
         lines.append(f"- error: {context.error.path}:{context.error.line} {code(context.error.text, WIDTH)}")

@@ -68,7 +68,7 @@ def make(case: Healthy, overlay: Path) -> str:
         project = Path(folder)
         project.chmod(0o755)
         build(case, project)
-        code = sandbox.run_driver(project, overlay, case.script())
+        code = sandbox.run_driver(project, overlay, case.script(), timeout=240)
         if not (project / case.log).is_file():
             raise FileNotFoundError(case.log)
         scrub(project)

@@ -21,7 +21,7 @@ def trial(config: dict[str, float]) -> None:
 
 
 def main() -> None:
-    ray.init(num_cpus=2, include_dashboard=False, _temp_dir="/home/user/ray", object_store_memory=80_000_000)
+    ray.init(_node_ip_address="10.0.0.11", num_cpus=2, include_dashboard=False, _temp_dir="/home/user/ray", object_store_memory=80_000_000)
     tuner = tune.Tuner(
         trial,
         param_space={"lr": tune.grid_search([0.2, 0.05, 0.01, 0.001])},
