@@ -112,7 +112,7 @@ def test_what_is_left_out_is_counted_and_the_way_to_it_is_named() -> None:
     assert kept.omitted["consequences"] == 3 + 60 - len(kept.consequences)
     answer = debug_answer(whole, 800)
     assert "Left out: " in answer.text
-    assert "read-run-logs 42 --path `logs/rank0.log` --around 1" in answer.more
+    assert "read-run-logs 42 --path logs/rank0.log --around 1" in answer.more
     assert answer.shown["evidence"] + answer.left_out["evidence"] == 12
 
 

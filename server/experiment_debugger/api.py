@@ -67,6 +67,7 @@ def debug(
         evidence, diagnosis, notes = _newest_failed(project, hint)
     else:
         (evidence, diagnosis), notes = _examine(_resolve(run_id, _project(project)), hint), []
+    notes += [*_about_hint(diagnosis, hint), *_about_report(evidence)]
     return debug_answer(diagnosis, max_tokens, gather(evidence, diagnosis), _collect(diagnosis, hint), notes)
 
 
@@ -235,6 +236,19 @@ def _collect(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
     if diagnosis.verdict != "inconclusive" or any(hypothesis.next_checks for hypothesis in diagnosis.modes):
         return []
     return list(load_rulebook().modes[hint or "crash"].collect)
+
+
+def _about_hint(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
+    """What became of a suspicion that the evidence does not share."""
+    if hint is None or any(hypothesis.mode == hint for hypothesis in diagnosis.modes):
+        return []
+    return [f"Suspected {hint}: no evidence for it in this run."]
+
+
+def _about_report(evidence: "RunEvidence") -> list[str]:
+    """An earlier report on the run, which the reader should open before writing another."""
+    name = f"docs/ops/runs/{evidence.run.id}-debug.md"
+    return [f"An earlier report exists: {name}"] if (evidence.run.project.root / name).is_file() else []
 
 
 def _newest_failed(project: str | None, hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis", list[str]]:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiment_debugger.diagnose.onset import traceback_at
+from experiment_debugger.diagnose.onset import traceback_of
 from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.evidence import RunEvidence, quote_of
 from experiment_debugger.models import (
@@ -140,7 +140,7 @@ def _error(evidence: RunEvidence, diagnosis: Diagnosis) -> ErrorFact | None:
     for item in diagnosis.modes[0].evidence if diagnosis.modes else ():
         if item.line is None:
             continue
-        block = traceback_at(item.path, item.line, evidence)
+        block = traceback_of(item.path, item.line, evidence)
         frame = block.root.user_frame if block else None
         return ErrorFact(
             path=item.path,

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from experiment_debugger.errors import DebuggerError
-
-if TYPE_CHECKING:
-    import yaml
+from experiment_debugger.yaml_text import BrokenYaml, parse_yaml
 
 SETTINGS_FILE = Path(".experiment-debugger") / "config.yaml"
 MAX_BYTES = 256_000
@@ -75,30 +73,29 @@ def load_settings(root: Path) -> Settings:
 
 
 def _parse(text: str) -> Settings:
-    import yaml
-
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
-        found = getattr(problem, "problem", None) or "an error"
-        raise DebuggerError(f"{SETTINGS_FILE}:{line}: expected YAML; found: {found}; fix or delete the file") from None
+        data = parse_yaml(text)
+    except BrokenYaml as problem:
+        raise DebuggerError(
+            f"{SETTINGS_FILE}:{problem.line or 1}: expected YAML; found: {problem.problem}; fix or delete the file"
+        ) from None
     try:
         return Settings.model_validate(data if data is not None else {})
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        line = _line_of(node, first["loc"])
+        line = _line_of(text, first["loc"])
         allowed = ", ".join(Settings.model_fields)
         raise DebuggerError(
             f"{SETTINGS_FILE}:{line}: {place or 'file'}: {first['msg']}; allowed keys: {allowed}"
         ) from None
 
 
-def _line_of(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:
+def _line_of(text: str, location: tuple[int | str, ...]) -> int:
     """1-based line of the deepest part of `location` that stands in the document."""
+    import yaml
+
+    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     line = 1
     for part in location:
         value = getattr(node, "value", None)

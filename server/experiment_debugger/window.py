@@ -13,15 +13,18 @@ from dataclasses import dataclass
 from experiment_debugger.collection import FACT_KINDS, TEXT_KINDS
 from experiment_debugger.errors import DebuggerError, UnreadableArtifact
 from experiment_debugger.readers.files import open_artifact
-from experiment_debugger.readers.lines import Scan, to_text
+from experiment_debugger.readers.lines import Scan, read_block, to_text
 from experiment_debugger.readers.progress import ProgressReader
 from experiment_debugger.readers.timestamps import Clock
 from experiment_debugger.redaction import redact
+from experiment_debugger.report.budget import DEFAULT_TOKENS
 from experiment_debugger.run import Artifact, Run
 
 BYTES_A_LINE = 60
 """A line of a training log, on average; the answer is cut to the budget afterwards."""
 MOST_LINES = 400
+LINES_AROUND = 41
+"""What is shown around a place unless more than the usual budget is asked for."""
 LONGEST_LINE = 1 << 16  # bytes of one line that are kept for display
 LONGEST_PATTERN = 500  # characters
 _PLACE = re.compile(r"^(?:(?P<line>\d+)|step:(?P<step>\d+)|time:(?P<time>.+))$")
@@ -69,7 +72,7 @@ def read_window(
     if pattern is not None:
         return _matching(run, logs, pattern, count)
     if around is not None:
-        return _around(run, logs, around, count)
+        return _around(run, logs, around, count if max_tokens > DEFAULT_TOKENS else min(count, LINES_AROUND))
     log = _main(logs)
     if head is not None:
         return _slice(run, log, 1, min(head, MOST_LINES))
@@ -104,10 +107,10 @@ def _list(logs: list[Artifact]) -> str:
 
 
 def lines_of(artifact: Artifact) -> Iterator[tuple[int, bytes]]:
-    """(number, bytes) of every physical line; very long lines are cut to LONGEST_LINE."""
+    """(number, bytes) of every physical line; very long lines are cut to LONGEST_LINE, damaged files end early."""
     with open_artifact(artifact.path) as stream:
         number, rest = 1, b""
-        while block := stream.read(1 << 20):
+        while block := read_block(stream, 1 << 20)[0]:
             *complete, rest = (rest + block).split(b"\n")
             for raw in complete:
                 yield number, raw[:LONGEST_LINE]
@@ -167,15 +170,25 @@ def _around(run: Run, logs: list[Artifact], around: str, count: int) -> LogWindo
     if not found:
         raise DebuggerError(f"Expected --around LINE, step:N or time:T, found '{around[:80]}'.")
     if found["line"]:
-        log, line, note = _main(logs), int(found["line"]), None
-    elif found["step"]:
+        return _around_line(run, logs, int(found["line"]), count)
+    if found["step"]:
         log, line, note = _at_step(logs, int(found["step"]))
     else:
         log, line, note = _at_time(logs, found["time"])
-    window = _slice(run, log, max(1, line - count // 2), count, line, note)
-    if line > window.total:
-        raise DebuggerError(f"Expected a line of {log.name}, found {line}; it has {window.total} lines.")
-    return window
+    return _slice(run, log, max(1, line - count // 2), count, line, note)
+
+
+def _around_line(run: Run, logs: list[Artifact], line: int, count: int) -> LogWindow:
+    """Around a line of the main log, or of the only other log that is long enough."""
+    main = _main(logs)
+    totals: dict[str, int] = {}
+    for log in [main, *(other for other in logs if other is not main)]:
+        window = _slice(run, log, max(1, line - count // 2), count, line)
+        if line <= window.total:
+            return window
+        totals[log.name] = window.total
+    listed = ", ".join(f"{name} has {total} lines" for name, total in list(totals.items())[:8])
+    raise DebuggerError(f"Expected a line of a log of run {run.id}, found {line}; {listed}.")
 
 
 def _main(logs: list[Artifact]) -> Artifact:

@@ -153,3 +153,21 @@ def test_numbers_that_are_equal_by_chance_do_not_swap_places() -> None:
     reader = ReportReader()
     reports = [reader.read(f"step {step} loss {loss} lr 5") for step, loss in ((5, 5), (6, 5), (5, 7), (8, 9))]
     assert [(report.step, report.values["loss"]) for report in reports if report] == [(5, 5), (6, 5), (5, 7), (8, 9)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step 99999999999999999999999 loss 1.0",
+        "step " + "9" * 400 + " loss 1.0",
+        "Epoch [" + "9" * 400 + "][5/10] loss 1.0",
+        "Epoch [99999999999][9999999999/99999999999] loss 1.0",
+        "Total optimization steps = ,",
+        "eta: " + "9" * 400 + " days, 1:00:00 iter: 5 loss: 1.0",
+        "1/39 4.21G naif 0.1 46 640:",
+    ],
+)
+def test_numbers_beyond_any_count_are_no_steps_and_end_nothing(text: str) -> None:
+    reader = read(f"step 1 loss 2.0\n{text}\nstep 2 loss 1.9\n")
+    assert [step for step in reader.steps if step in {1, 2}] == [1, 2]
+    assert len(reader.lines) == len(reader.steps) == len(reader.times) == len(reader.ranks)

@@ -15,6 +15,7 @@ from experiment_debugger.diagnose.hypotheses import (
     healthy_summary,
     hypothesis_of,
     inconclusive_summary,
+    mode_of,
 )
 from experiment_debugger.diagnose.outcome import Ending, ending_of
 from experiment_debugger.diagnose.ranking import LEVELS, Ranked, rank
@@ -67,7 +68,7 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
     ranked = rank(competing, book)
     ending = ending_of(evidence, findings, failures, book)
     roots = _hinted_first(ranked, mode)
-    hypotheses = _hypotheses(roots, ranked, findings, evidence, book)
+    hypotheses, beyond = _hypotheses(roots, ranked, findings, evidence, book)
     consequences = consequences_of(ranked, hypotheses)
     verdict = _verdict(hypotheses, ending, evidence)
     return Diagnosis(
@@ -82,7 +83,7 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
         seen_before=_seen_before(hypotheses, roots, evidence.run.risks),
         checked=_checked(outcomes, suppressed),
         coverage=_coverage(evidence),
-        omitted=_omitted(ranked, hypotheses, consequences),
+        omitted=_omitted(beyond, consequences),
     )
 
 
@@ -96,16 +97,17 @@ def _hinted_first(ranked: Ranked, hint: Mode | None) -> list[Finding]:
 
 def _hypotheses(
     roots: Sequence[Finding], ranked: Ranked, findings: Sequence[Finding], evidence: RunEvidence, book: Rulebook
-) -> list[Hypothesis]:
+) -> tuple[list[Hypothesis], int]:
+    """One hypothesis for each distinct mode and cause, the first few of them, and how many more there are."""
     made: list[Hypothesis] = []
+    distinct: set[tuple[Mode, str | None]] = set()
     for root in roots:
         choice = choose_cause(root, findings, book)
-        hypothesis = hypothesis_of(root, choice, ranked, findings, evidence, book, first=not made)
-        if all((hypothesis.mode, hypothesis.cause) != (other.mode, other.cause) for other in made):
-            made.append(hypothesis)
-        if len(made) == MOST_HYPOTHESES:
-            break
-    return made
+        about = mode_of(root, choice), choice.cause.id if choice.cause else None
+        if about not in distinct and len(made) < MOST_HYPOTHESES:
+            made.append(hypothesis_of(root, choice, ranked, findings, evidence, book, first=not made))
+        distinct.add(about)
+    return made, len(distinct) - len(made)
 
 
 def _verdict(hypotheses: Sequence[Hypothesis], ending: Ending, evidence: RunEvidence) -> Verdict:
@@ -197,9 +199,6 @@ def _coverage(evidence: RunEvidence) -> Coverage:
     )
 
 
-def _omitted(ranked: Ranked, hypotheses: Sequence[Hypothesis], consequences: Sequence[Consequence]) -> dict[str, int]:
-    counts = {
-        "hypotheses": max(0, len(ranked.roots) - len(hypotheses)),
-        "consequences": max(0, len(consequences) - MOST_CONSEQUENCES),
-    }
+def _omitted(hypotheses: int, consequences: Sequence[Consequence]) -> dict[str, int]:
+    counts = {"hypotheses": hypotheses, "consequences": max(0, len(consequences) - MOST_CONSEQUENCES)}
     return {key: count for key, count in counts.items() if count}

@@ -34,7 +34,7 @@ def hypothesis_of(
     effects_of_root = [effect for effect, reason in ranked.explained if reason is root]
     same = [other for other in ranked.roots if other is not root and other.symptom_class == root.symptom_class]
     rivals = [other for other in ranked.roots if other.symptom_class != root.symptom_class]
-    mode: Mode = cause.mode if cause else root.mode or "crash"
+    mode = mode_of(root, choice)
     onset = onset_of(root, evidence, book)
     checks = [cause.confirm] if cause else []
     checks += [text for text in (info.confirm if info else ()) if text not in checks]
@@ -51,6 +51,11 @@ def hypothesis_of(
         next_checks=tuple(checks[1 : 1 + MOST_LINES]),
         rules=tuple(dict.fromkeys([root.rule, *(finding.rule for finding in choice.support)])),
     )
+
+
+def mode_of(root: Finding, choice: CauseChoice) -> Mode:
+    """The mode of the cause where one is known, else of the symptom."""
+    return choice.cause.mode if choice.cause else root.mode or "crash"
 
 
 def leading_context(root: Finding, findings: Sequence[Finding]) -> list[Finding]:

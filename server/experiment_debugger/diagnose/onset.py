@@ -43,6 +43,9 @@ def _step(finding: Finding, evidence: RunEvidence) -> int | None:
         return position.step
     if reports >= FEW_REPORTS:
         return None  # the file reports steps, all of them after this line
+    bar = own.progress.bar_before(position.line or 0, evidence.planned_steps) if own else None
+    if bar is not None:
+        return bar
     if position.time is not None:
         return evidence.step_at_time(position.time)
     return evidence.last_step if finding.level in {"fatal", "error"} and _is_late(finding, own) else None
@@ -72,6 +75,12 @@ def traceback_at(path: str, line: int | None, evidence: RunEvidence) -> Tracebac
         return None
     near = [block for block in own.tracebacks if block.first <= line <= block.last + 14]
     return min(near, key=lambda block: abs(block.last - line), default=None)
+
+
+def traceback_of(path: str, line: int, evidence: RunEvidence) -> Traceback | None:
+    """The traceback that the line is a part of; what merely follows one has an exception of its own or none."""
+    block = traceback_at(path, line, evidence)
+    return block if block is not None and block.first <= line <= block.last else None
 
 
 def within_frames(frames: list[Frame]) -> Within | None:

@@ -22,6 +22,7 @@ _STATES: tuple[tuple[re.Pattern[str], RunState], ...] = (
 )
 
 
+DEADLY = frozenset({"crash", "oom", None})
 FRESH_STAMP = 14 * 3600.0
 """Seconds; stamps carry no time zone, so a stamp of this moment may look up to 14 hours off."""
 FRESH_FILE = 600.0
@@ -63,8 +64,14 @@ def ending_of(
     normal = not after and (last is not None or reached)
     declared = state_of(evidence.run.declared.state) == "running"
     alive = not failures and not normal and (declared or (in_progress and is_alive(evidence)))
-    state = "running" if alive else _state(evidence, failures, normal, book)
+    lived_on = (last is not None or reached) and all(_lets_live(failure) for failure in failures)
+    state = "running" if alive else _state(evidence, failures, normal or lived_on, book)
     return Ending(state, normal, alive, in_progress and not normal and not alive, last)
+
+
+def _lets_live(failure: Finding) -> bool:
+    """Whether a process survives such a failure: a NaN or a wrong metric does not end it."""
+    return failure.mode not in DEADLY and failure.level != "fatal"
 
 
 def is_alive(evidence: RunEvidence) -> bool:
@@ -78,15 +85,15 @@ def is_alive(evidence: RunEvidence) -> bool:
     return now - newest < FRESH_FILE and newest - oldest > COPIED_TOGETHER
 
 
-def _state(evidence: RunEvidence, failures: Sequence[Finding], normal: bool, book: Rulebook) -> RunState:
+def _state(evidence: RunEvidence, failures: Sequence[Finding], ended: bool, book: Rulebook) -> RunState:
     for failure in reversed(failures):
         info = book.info(failure.rule)
         if info is not None and info.run_state is not None:
             return info.run_state
-    if failures and any(failure.level in {"fatal", "error"} for failure in failures):
+    if failures and not ended and any(failure.level in {"fatal", "error"} for failure in failures):
         return "failed"
     declared = state_of(evidence.run.declared.state)
-    if normal:
+    if ended:
         return "completed"
     return declared or "unknown"
 

@@ -33,6 +33,9 @@ _TIME = re.compile(r"^\d\d-\d\d-\d\d$|^\d{6}$")
 _ALIAS = re.compile(r"(?i)^(?:(?:slurm|job|pbs|sge|lsf)[-_.]?)?\d{4,}(?:_\d+)?$|^(?:offline-)?run-\d{8}_\d{6}-")
 _WANDB = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-(.+)$")
 
+_TRY = re.compile(rf"(?:{'|'.join(sorted(ATTEMPT_WORDS))})\d{{0,2}}")
+_NUMBERED_TRY = re.compile(rf"(?:r|{'|'.join(sorted(ATTEMPT_WORDS))})?\d{{1,2}}")
+
 
 @dataclass(slots=True)
 class Group:
@@ -204,11 +207,26 @@ def _merge_attempts(groups: dict[Key, Group]) -> None:
             if base in groups and re.search(r"\d$", base[-1]) and is_attempt_suffix(rest):
                 _absorb(groups, base, key)
                 break
+    _merge_tries(groups)
+
+
+def _merge_tries(groups: dict[Key, Group]) -> None:
+    """`42-attempt1` and `42-attempt2` are the run `42` although no name is that alone."""
+    tries: dict[Key, list[Key]] = defaultdict(list)
+    for key in groups:
+        cut = next((at for at, word in enumerate(key) if at and _TRY.fullmatch(word)), None)
+        if cut is not None and re.search(r"\d$", key[cut - 1]) and is_attempt_suffix(key[cut:]):
+            tries[key[:cut]].append(key)
+    for base, keys in tries.items():
+        if base not in groups and len(keys) > 1:
+            groups[base] = Group(base, "-".join(base), [])
+            for key in keys:
+                _absorb(groups, base, key)
 
 
 def is_attempt_suffix(words: Key) -> bool:
     """Whether these tokens behind a run's id only number its tries."""
-    return bool(words) and all(word in ATTEMPT_WORDS or re.fullmatch(r"(?:r|try)?\d{1,2}", word) for word in words)
+    return bool(words) and all(word in ATTEMPT_WORDS or _NUMBERED_TRY.fullmatch(word) for word in words)
 
 
 def _absorb(groups: dict[Key, Group], into: Key, key: Key) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from experiment_debugger.discovery.names import stem, words
 from experiment_debugger.redaction import redact
+from experiment_debugger.yaml_text import parse_documents
 
 MAX_YAML_DEPTH = 12
 _SHORT = {
@@ -170,12 +171,10 @@ def output_regex(pattern: str, job_name: str | None) -> re.Pattern[str]:
 
 def _read_yaml(text: str, name: str) -> JobFile:
     """A job as YAML (run-experiment's, Kubernetes, Run:ai): command, env, resources, commit and log by their keys."""
-    import yaml
-
     job = JobFile(name)
     try:
-        documents = [one for one in yaml.safe_load_all(text) if isinstance(one, dict)]
-    except (yaml.YAMLError, RecursionError, ValueError):
+        documents = [one for one in parse_documents(text) if isinstance(one, dict)]
+    except ValueError:
         return job
     for document in documents:
         _walk(document, job, depth=0)

@@ -21,6 +21,7 @@ from experiment_debugger.discovery.names import RunId, words
 from experiment_debugger.discovery.text_ends import MAX_YAML_BYTES
 from experiment_debugger.project import Project
 from experiment_debugger.run import Risk
+from experiment_debugger.yaml_text import parse_yaml
 
 REGISTRIES = (
     ".agent/run-status/runs.yaml", ".agent/run-status/runs.yml", ".agent/run-status/runs.json", "runs.json",
@@ -164,20 +165,11 @@ def paths_in(text: str) -> list[str]:
 
 
 def _parse(text: str, name: str, notes: list[str]) -> object:
-    if name.endswith(".json"):
-        try:
-            return json.loads(text)
-        except ValueError as problem:
-            notes.append(f"{name} (broken JSON: {problem})")
-            return None
-    import yaml
-
+    form = "JSON" if name.endswith(".json") else "YAML"
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as problem:
-        mark = getattr(problem, "problem_mark", None)
-        where = f":{mark.line + 1}" if mark else ""
-        notes.append(f"{name}{where} (broken YAML: {getattr(problem, 'problem', None) or type(problem).__name__})")
+        return json.loads(text) if form == "JSON" else parse_yaml(text)
+    except (ValueError, RecursionError) as problem:
+        notes.append(f"{name} (broken {form}: {problem})")
         return None
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from experiment_debugger.errors import UnreadableArtifact
+from experiment_debugger.yaml_text import parse_yaml
 
 LARGEST_CONFIG = 1 << 20  # bytes
 DEEPEST = 12
@@ -49,17 +50,9 @@ def _parse(path: Path, text: str) -> Any:
 
 
 def _parse_yaml(text: str) -> Any:
-    import yaml
-
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     if len(re.findall(r"(?m)(?:^|[\s\[,{])\*\w", text)) > MOST_ALIASES:
         raise ValueError("too many YAML aliases")
-    try:
-        return yaml.load(text, Loader=loader)  # noqa: S506 (a SafeLoader, in C where there is one)
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
-        raise ValueError(f"{where}{getattr(problem, 'problem', problem)}") from None
+    return parse_yaml(text)
 
 
 def _dotted(value: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -14,6 +14,7 @@ Epoch: [9][ 125/1250]  Time 0.240 ( 0.250)  Loss 1.3138e+00 (1.3165e+00)        
 Training  [ 1250/125000]  eta: 16:40:00  lr: 0.0040 (0.0040)  total_loss: 9.1 (9.3)     DINO, MAE
 [50]\ttrain's auc: 0.803072\tval's auc: 0.757474                                         LightGBM, XGBoost
 step    50/5000 loss 5.77 lr 9.9e-04                                                    plain loops
+ 966: 3.41, 2.87 avg loss, 0.000871 rate, 0.12 seconds, 966 images                       darknet
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ _EPOCH = re.compile(
     re.IGNORECASE,
 )
 _ETA = re.compile(r"\beta[:=]? ?(?:(?P<d>\d+) days?, )?(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d)", re.IGNORECASE)
+_DARKNET = re.compile(rf"^\s*(?P<step>\d+): (?P<loss>{NUMBER}), (?P<average>{NUMBER}) avg(?: loss)?, ")
 _ULTRALYTICS = re.compile(r"^\s*(?P<epoch>\d+)/(?P<epochs>\d+)\s+[\d.]+G\s+(?P<numbers>[\d.naif\s]+?)\s+\d+\s+\d+:")
 
 ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -68,7 +70,7 @@ ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("step-time", re.compile(r"^(?:batch_?time|step_?time|time|sec/step)$", re.IGNORECASE)),
     (
         "loss",
-        re.compile(r"loss(?:es)?(?:[_/].*)?$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|(?:^|[-_/])(?:rmse|mae|m?logloss)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
+        re.compile(r"loss(?:es)?(?:[_/].*)?$|^loss_?value$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|(?:^|[-_/])(?:rmse|mape?|mae|l[12]|m?logloss)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
     ),
     ("memory", re.compile(r"mem(?:ory)?(?:_|$)|alloc(?:ated)?(?:_|$)|reserved(?:_|$)", re.IGNORECASE)),
     (
@@ -139,6 +141,10 @@ def read_report(text: str) -> Report | None:
     yolo = _ULTRALYTICS.match(text)
     if yolo:
         return _ultralytics(yolo)
+    darknet = _DARKNET.match(text)
+    if darknet:
+        values = {"loss": _to_number(darknet["loss"]), "avg loss": _to_number(darknet["average"])}
+        return Report(values, evaluation=False, step=int(darknet["step"]))
     values = dict(_pairs(text))
     roles = {role_of(key) for key in values}
     only_memory = not roles & LEARNING_ROLES and "sec/step" not in text

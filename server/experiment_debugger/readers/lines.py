@@ -227,13 +227,18 @@ class _Chunks:
             yield rest
 
     def _read(self) -> bytes:
-        try:
-            return self._stream.read(CHUNK_BYTES)
-        except (OSError, EOFError) as problem:
-            self.problem = f"reading stopped: {problem}"
-        except Exception as problem:  # noqa: BLE001 - zstandard, lzma and isal raise kinds of their own for damaged data
-            self.problem = f"reading stopped: {type(problem).__name__}"
-        return b""
+        block, self.problem = read_block(self._stream, CHUNK_BYTES)
+        return block
+
+
+def read_block(stream: IO[bytes], size: int) -> tuple[bytes, str | None]:
+    """The next bytes, and what is wrong where damaged data ends the file early."""
+    try:
+        return stream.read(size), None
+    except (OSError, EOFError) as problem:
+        return b"", f"reading stopped: {problem}"
+    except Exception as problem:  # noqa: BLE001 - zstandard, lzma and isal raise kinds of their own for damaged data
+        return b"", f"reading stopped: {type(problem).__name__}"
 
 
 def _tail(last: bytes, lines: int) -> tuple[tuple[int, str], ...]:

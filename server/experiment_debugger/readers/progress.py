@@ -11,6 +11,7 @@ import math
 import re
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from experiment_debugger.readers.dialects import Report, read_bar, role_of, split_bars
@@ -21,16 +22,22 @@ from experiment_debugger.readers.templates import ReportReader
 
 _KERAS_SAMPLES = re.compile(r"^Train on (\d+) samples")
 _EPOCH_HEADER = re.compile(r"(?:^|[\s:\]])Epoch (\d+)(?:/(\d+))?\s*$")
+_BATCH_HEADER = re.compile(r"^\s*\[batch=(\d+)/(\d+)\]:$")
 _HF_TOTAL = re.compile(r"Total optimization steps = ([\d,]+)")
 _HF_EPOCHS = re.compile(r"Num Epochs = ([\d,]+)")
 MOST_TEXTS = 400  # kept texts of one column
+MOST_BAR_LINES = 100_000  # lines with a bar of one total
 LONGEST_REPORT = 4000  # characters
+MOST_STEPS = 1 << 62
+MOST_IN_EPOCH = 1 << 31
+_LIMITS = {"step": MOST_STEPS, "total": MOST_STEPS, "at": MOST_IN_EPOCH, "size": MOST_IN_EPOCH, "epochs": MOST_IN_EPOCH}
+"""Larger counts are ids, hashes or garbage; within these, products still fit into the columns."""
 
 
 _WORDS = (
     "loss Loss LOSS entropy grad_norm gnorm it/s s/it /step step: step= steps Steps iteration Iter iter: Epoch epoch"
 )
-_SPACED = ("step ", "Step ", "iter ", " it  ", " ep ", "Train on ", "Num Epochs = ", "G   ")
+_SPACED = ("step ", "Step ", "iter ", " it  ", " ep ", " avg", "[batch=", "Train on ", "Num Epochs = ", "G   ")
 TELLING_WORDS = (*_WORDS.split(), *_SPACED, "auc", "rmse", "logloss")
 """A progress line holds at least one of them."""
 NO_DIALECT = OwnDialect()
@@ -110,10 +117,12 @@ class ProgressReader(Consumer):
         self._size = 0
         self._first_epoch: int | None = None
         self._bars: dict[int, int] = {}
+        self._bar_lines: dict[int, dict[int, int]] = {}
         self._last_total: int | None = None
         self._training_total: int | None = None
         self._samples: int | None = None
         self._epoch_header: tuple[int, int] | None = None
+        self._batch_header: tuple[int, int] | None = None
         self._farthest: dict[int, int] = {}
         self._hf_total: int | None = None
         self._hf_epochs: int | None = None
@@ -123,7 +132,8 @@ class ProgressReader(Consumer):
         """A line that may report progress."""
         for segment in line.segments():
             for part in split_bars(segment[:LONGEST_REPORT] if len(segment) < 2 * LONGEST_REPORT else segment):
-                self._segment(line, part[:LONGEST_REPORT])
+                with suppress(ValueError, OverflowError):  # digits that are no number of anything: no report
+                    self._segment(line, part[:LONGEST_REPORT])
 
     def _segment(self, line: Line, text: str) -> None:
         _, rank, rest = split_prefix(text)
@@ -131,23 +141,40 @@ class ProgressReader(Consumer):
         if bar:
             done, self._last_total = bar
             self._bars[self._last_total] = done
+            self._keep_bar(line.number, done, self._last_total)
         report = self._own.read(rest) or self._reports.read(rest)
-        if report is None or not (report.is_placed or self._epoch_header):
+        if report is None or not (report.is_placed or self._epoch_header or self._batch_header):
             self._note_plan(rest)
             return
         self.add_report(line.number, line.time, report, text, rank)
 
+    def _keep_bar(self, line: int, done: int, total: int) -> None:
+        """The farthest a bar came on each line."""
+        kept = self._bar_lines.setdefault(total, {})
+        if len(kept) < MOST_BAR_LINES or line in kept:
+            kept[line] = done
+
+    def bar_before(self, line: int, total: int | None) -> int | None:
+        """How far the bar over all planned steps had come at a line; it may be all that a file of errors reports."""
+        kept = self._bar_lines.get(total or 0, {})
+        return max((done for at, done in kept.items() if at <= line), default=None)
+
     def add_report(self, line: int, time: float | None, report: Report, text: str, rank: int | None = None) -> None:
         """Take one report in, wherever it comes from; `time` is seconds or None."""
+        for name, most in _LIMITS.items():
+            if abs(getattr(report, name) or 0) > most:
+                setattr(report, name, None)
         self._under_header(report)
         step = self._step(report)
         self._plan(report, step)
         self._add(line, time, step, rank, report, text)
 
     def _note_plan(self, text: str) -> None:
-        """What Keras and HF Trainer print on lines of their own, before the reports."""
+        """What Keras, Composer and HF Trainer print on lines of their own, before the reports."""
         if found := _EPOCH_HEADER.search(text):
             self._epoch_header = int(found.group(1)), int(found.group(2) or 0)
+        if found := _BATCH_HEADER.match(text):
+            self._batch_header = int(found.group(1)), int(found.group(2))
         if found := _KERAS_SAMPLES.match(text):
             self._samples = int(found.group(1))
         if found := _HF_TOTAL.search(text):
@@ -156,7 +183,9 @@ class ProgressReader(Consumer):
             self._hf_epochs = int(found.group(1).replace(",", ""))
 
     def _under_header(self, report: Report) -> None:
-        """A bar, or a line without a position, below `Epoch 2/30` belongs to that epoch."""
+        """A bar, or a line without a position, below `Epoch 2/30` or `[batch=40/1200]:` belongs there."""
+        if self._batch_header is not None and not report.is_placed:
+            report.step, report.total = self._batch_header
         if self._epoch_header is None or report.epoch is not None or (report.is_placed and not report.is_bar):
             return
         epoch, epochs = self._epoch_header
@@ -238,7 +267,7 @@ class ProgressReader(Consumer):
     def _add(
         self, line: int, time: float | None, step: int | None, rank: int | None, report: Report, text: str
     ) -> None:
-        number = -1 if step is None else step
+        number = -1 if step is None or abs(step) > MOST_STEPS else step
         if not report.only_memory:
             self.lines.append(line)
             self.steps.append(number)

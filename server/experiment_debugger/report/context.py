@@ -12,7 +12,7 @@ from typing import Any
 
 from experiment_debugger.models import ErrorFact, RunContext, RunFact, Said
 from experiment_debugger.report.budget import Tree
-from experiment_debugger.report.quoting import code, one_line, verbatim_line
+from experiment_debugger.report.quoting import code, counted, fence, one_line, verbatim_line
 
 WIDTH = 320
 SHORT_COMMIT = 12
@@ -52,12 +52,15 @@ def context_markdown(answer: Tree) -> str:
     context = RunContext.model_validate(answer)
     lines = [f"# Context of run {one_line(context.run.id, 80)}", *context_lines(context)]
     if context.error:
-        lines.append(f"- error: {context.error.path}:{context.error.line} {code(context.error.text, WIDTH)}")
-    lines += [one_line(line, WIDTH) for line in error_lines(context.error)]
+        place = f"{context.error.path}:{context.error.line}"
+        lines += fence(
+            [f"{verbatim_line(place)}| {verbatim_line(context.error.text, WIDTH)}", *error_lines(context.error)]
+        )
     if context.siblings:
         lines.append(f"- other runs: {one_line(', '.join(context.siblings), WIDTH)}")
     files = [
-        f"- {one_line(item.path)} ({item.kind}, {item.bytes} bytes): {one_line(item.why)}" for item in context.artifacts
+        f"- {one_line(item.path)} ({item.kind}, {counted(item.bytes, 'bytes')}): {one_line(item.why)}"
+        for item in context.artifacts
     ]
     return "\n".join([*lines, "", "## Files", *files, *_omitted(answer)])
 
@@ -100,5 +103,5 @@ def _runs(answer: Tree) -> list[str]:
 def _omitted(answer: Tree) -> list[str]:
     if not answer.get("omitted"):
         return []
-    listed = ", ".join(f"{count} {name}" for name, count in answer["omitted"].items())
-    return [f"Left out: {listed}. Ask again with a larger max-tokens."]
+    listed = ", ".join(counted(count, name) for name, count in answer["omitted"].items())
+    return [f"Left out: {listed}. Ask again with a larger max-tokens"]

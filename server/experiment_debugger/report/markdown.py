@@ -16,9 +16,11 @@ from types import MappingProxyType
 
 from experiment_debugger.models import Consequence, Diagnosis, Evidence, Hypothesis, Onset, RunContext
 from experiment_debugger.report.context import context_lines, error_lines
-from experiment_debugger.report.quoting import code, fence, one_line, verbatim_line
+from experiment_debugger.report.quoting import counted, fence, one_line, verbatim_line, word
 
 EMPTY: Mapping[str, int] = MappingProxyType({})
+MOST_NAMED = 6
+"""Rules that fired without a failure, named in the answer."""
 
 
 def debug_markdown(
@@ -86,7 +88,8 @@ def _facts(first: Hypothesis, diagnosis: Diagnosis) -> list[str]:
 def _onset(onset: Onset) -> str:
     step = f", step {onset.step}" if onset.step is not None else ""
     within = f", in {onset.within}" if onset.within else ""
-    return f"{onset.phase}{step}{within}"
+    phase = "phase unknown" if onset.phase == "unknown" else onset.phase
+    return f"{phase}{step}{within}"
 
 
 def evidence_lines(evidence: Iterable[Evidence]) -> list[str]:
@@ -141,14 +144,15 @@ def collect_lines(collect: Sequence[str]) -> list[str]:
 def coverage_lines(diagnosis: Diagnosis) -> list[str]:
     """What was looked at, and what could not be looked at."""
     checked, coverage = diagnosis.checked, diagnosis.coverage
-    blind = ", ".join(f"{count} {one_line(reason, 60)}" for reason, count in checked.not_applicable.items())
+    blind = ", ".join(f"{count} ({one_line(reason, 60)})" for reason, count in checked.not_applicable.items())
+    fired = counted(len(checked.fired), "rules")
     lines = [
-        f"Checked: {len(checked.fired)} rules fired, {checked.clear} looked and found nothing"
+        f"Checked: {fired} fired{_harmless(diagnosis)}, {checked.clear} looked and found nothing"
         + (f"; could not look: {blind}" if blind else "")
         + (f"; failed themselves: {', '.join(checked.error)}" if checked.error else "")
         + (f"; suppressed by the project: {checked.suppressed}" if checked.suppressed else "")
         + ".",
-        f"Read: {coverage.files} files, {coverage.lines:,} lines, {_bytes(coverage.bytes)}."
+        f"Read: {counted(coverage.files, 'files')}, {counted(coverage.lines, 'lines')}, {_bytes(coverage.bytes)}."
         + (f" {one_line(coverage.note)}" if coverage.note else ""),
     ]
     for label, names in (("Unreadable", coverage.unreadable), ("Not looked at", coverage.not_looked_at)):
@@ -157,24 +161,33 @@ def coverage_lines(diagnosis: Diagnosis) -> list[str]:
     return lines
 
 
+def _harmless(diagnosis: Diagnosis) -> str:
+    """Which rules fired although nothing failed: a reader who saw an alarming line wants to know that it was seen."""
+    fired = diagnosis.checked.fired
+    if diagnosis.verdict == "failure" or not fired:
+        return ""
+    rest = f" and {len(fired) - MOST_NAMED} more" if len(fired) > MOST_NAMED else ""
+    return f" ({', '.join(fired[:MOST_NAMED])}{rest})"
+
+
 def left_out_lines(diagnosis: Diagnosis, left_out: Mapping[str, int]) -> list[str]:
     """How much more there is, and how to get it."""
     counts = Counter(left_out)
     counts.update(diagnosis.omitted)
     if not +counts:
         return []
-    listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    listed = ", ".join(counted(count, name) for name, count in counts.items() if count)
     return [f"Left out: {listed}. {more_hint(diagnosis, cut=bool(left_out))}"]
 
 
 def more_hint(diagnosis: Diagnosis, *, cut: bool) -> str:
     """How to see more than this answer holds; `cut` when it was the budget that left something out."""
-    run, first = one_line(diagnosis.run_id, 80), diagnosis.modes[0] if diagnosis.modes else None
+    run, first = word(diagnosis.run_id), diagnosis.modes[0] if diagnosis.modes else None
     place = next((item for item in (first.evidence if first else ()) if item.line is not None), None)
     ways = ["Ask again with a larger max-tokens"] if cut else []
     if place is not None and place.path != "-":
-        ways.append(f"read-run-logs {run} --path {code(place.path)} --around {place.line}")
-    return ", or ".join(ways or ["The rest is weaker"]) + "."
+        ways.append(f"read-run-logs {run} --path {word(place.path)} --around {place.line}")
+    return ", or ".join(ways or ["The rest is weaker"])
 
 
 def _bytes(count: int) -> str:

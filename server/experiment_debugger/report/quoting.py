@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shlex
 import unicodedata
 from collections.abc import Iterable
 
@@ -36,6 +37,17 @@ def verbatim_line(text: str, length: int = 300) -> str:
 def code(text: object, length: int = 200) -> str:
     """Text as inline code; backticks would end it, so they become apostrophes."""
     return f"`{one_line(text, length).replace('`', chr(39))}`"
+
+
+def counted(count: int, plural: str) -> str:
+    """A number with its noun: "1 line", "2 hypotheses"."""
+    singular = "hypothesis" if plural == "hypotheses" else plural.removesuffix("s")
+    return f"{count:,} {singular if count == 1 else plural}"
+
+
+def word(text: object, length: int = 300) -> str:
+    """Text as one word of a shell command that somebody may copy."""
+    return shlex.quote(one_line(text, length))
 
 
 def fence(lines: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiment_debugger.report.budget import TextAnswer, capacity
-from experiment_debugger.report.quoting import fence, one_line, verbatim_line
+from experiment_debugger.report.quoting import counted, fence, one_line, verbatim_line, word
 from experiment_debugger.window import LogWindow, WindowLine
 
 LINE_WIDTHS = (400, 240, 120)
@@ -50,7 +50,7 @@ def _build(window: LogWindow, lines: Sequence[WindowLine], width: int) -> TextAn
     left_out = window.total - len(lines)
     more = _more(window, lines) if left_out else ""
     body = fence(f"{line.number}| {verbatim_line(line.text, width)}" for line in lines)
-    tail = [f"Left out: {left_out} lines. {more}"] if left_out else []
+    tail = [f"Left out: {counted(left_out, 'lines')}. {more}"] if left_out else []
     counts = {"lines": left_out} if left_out else {}
     return TextAnswer("\n".join([*head, *body, *tail]), {"lines": len(lines)}, counts, more)
 
@@ -64,8 +64,8 @@ def _span(lines: Sequence[WindowLine], total: int) -> str:
 
 
 def _more(window: LogWindow, lines: Sequence[WindowLine]) -> str:
-    ask = f"read-run-logs {one_line(window.run_id, 80)}"
+    ask = f"read-run-logs {word(window.run_id)}"
     if window.cursor is None:
-        return f"Elsewhere: {ask} --path {one_line(window.path)} --around LINE, or a larger max-tokens."
+        return f"Elsewhere: {ask} --path {word(window.path)} --around LINE"
     cursor = f"{window.path}:{lines[-1].number + 1}" if lines else window.cursor
-    return f"Next: {ask} --cursor {one_line(cursor)}"
+    return f"Next: {ask} --cursor {word(cursor)}"

@@ -71,7 +71,7 @@ def _rulebook(own_signatures: Path | None, _stamp_of_own: str) -> Rulebook:
     entries = _packaged()
     signatures = {rule.id: rule for rule in entries.signatures}
     if own_signatures is not None:
-        signatures |= load_folder(own_signatures, Signature, strict=True)
+        signatures |= _own(own_signatures, {symptom.id for symptom in entries.symptoms})
     return Rulebook(
         signatures,
         {cause.id: cause for cause in entries.causes},
@@ -79,6 +79,18 @@ def _rulebook(own_signatures: Path | None, _stamp_of_own: str) -> Rulebook:
         {symptom.id: symptom for symptom in entries.symptoms},
         load_detectors(),
     )
+
+
+def _own(folder: Path, symptom_classes: set[str]) -> dict[str, Signature]:
+    """A project's own signatures; they may use only the symptom classes that there are."""
+    if not folder.is_dir():
+        raise InvalidRule(f"expected a folder of signatures at {folder}; found none; create it or correct `signatures`")
+    own = load_folder(folder, Signature, strict=True)
+    for rule in own.values():
+        if rule.symptom_class not in symptom_classes:
+            known = ", ".join(sorted(symptom_classes))
+            raise InvalidRule(f"{rule.id}: symptom_class '{rule.symptom_class}' does not exist; use one of {known}")
+    return own
 
 
 @lru_cache(maxsize=1)
@@ -139,8 +151,12 @@ def _stamp(folders: Sequence[Path]) -> str:
 
 def load_file(path: Path, kind: type[Entry]) -> list[Entry]:
     """Entries of one YAML file; raises `InvalidRule` naming file, line and field."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidRule(f"{path.name}: expected a readable UTF-8 file; found: {problem}") from None
     entries = []
-    for line, data in load_entries(path.read_text(encoding="utf-8"), path.name):
+    for line, data in load_entries(text, path.name):
         try:
             entries.append(kind.model_validate(data))
         except ValidationError as problem:

@@ -273,7 +273,7 @@ PLAIN_TORCH: tuple[Healthy, ...] = (
         "57",
         "logs/run-57.log",
         local("python train.py"),
-        ("resource_tracker: leaked shared_memory objects at shutdown", "FileNotFoundError traceback of a warning"),
+        ("resource_tracker: leaked shared_memory objects at shutdown",),
     ),
     Healthy(
         "torch-char-lm-errors",
@@ -320,7 +320,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "71",
         "slurm-71.out",
         slurm("ddp", "slurm-%j.out", TORCHRUN.format(options="") + " --unused"),
-        ("C++ logs at INFO of two ranks", "warning of the client socket", "unused parameters"),
+        ("C++ logs at INFO of two ranks", "warning of the client socket"),
         env="unset OMP_NUM_THREADS; export TORCH_DISTRIBUTED_DEBUG=INFO TORCH_CPP_LOG_LEVEL=INFO",
     ),
     Healthy(
@@ -353,7 +353,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "logs/run-74.log",
         local("python train.py --backend inductor"),
         ("inductor and perf_hints logs", "source text with assert and RuntimeError"),
-        env='export TORCH_LOGS="inductor,recompiles,perf_hints,graph_breaks"',
+        env='export TORCHINDUCTOR_COMPILE_THREADS=1 TORCH_LOGS="inductor,recompiles,perf_hints,graph_breaks"',
         gz=True,
     ),
     Healthy(
@@ -363,7 +363,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "75",
         "logs/run-75.log",
         local("python train.py"),
-        ("CUDA is not available", "anomaly detection warning", "wide tables"),
+        ("anomaly detection warning", "wide tables"),
     ),
     Healthy(
         "lightning-versions",
@@ -382,7 +382,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "tb-14",
         "logs/tb-14.log",
         local("python train.py tb"),
-        ("nan recall", "validation table", "num_workers warnings"),
+        ("nan recall", "validation table", "PYTHONWARNINGS=always"),
         env="export PYTHONWARNINGS=always",
     ),
     Healthy(
@@ -392,7 +392,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "15",
         "logs/run-15.log",
         local("python train.py ddp"),
-        ("two ranks, warning of the client socket", "NCCL variables"),
+        ("two ranks, warning of the client socket",),
         env="export TORCH_DISTRIBUTED_DEBUG=INFO PL_GLOBAL_SEED=1",
     ),
     Healthy(
@@ -422,7 +422,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "run_28",
         "logs/run_28.log",
         local("python train.py --mode metrics --output output/run_28"),
-        ("UndefinedMetricWarning", "nan recall of an absent class", "tokenizers fork warning"),
+        ("UndefinedMetricWarning", "nan recall of an absent class"),
     ),
     Healthy(
         "hf-resumed",
@@ -455,7 +455,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         for kind, number, traps in (
             ("sft", 34, ("warnings of LoRA and of special tokens", "text about errors and oom as data")),
             ("dpo", 35, ("loss starts at ln 2", "rewards below zero")),
-            ("grpo", 36, ("loss 0 and negative rewards", "completions printed", "clipped ratios")),
+            ("grpo", 36, ("loss 0 and negative rewards", "completions printed")),
         )
     ),
     Healthy(
@@ -465,7 +465,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "ds-33",
         "logs/ds-33.log",
         local("python train.py"),
-        ("no GPU, ops that cannot be built", "config with overflow and loss scale"),
+        ("no accelerator found", "config dumps", "breakdown of times"),
         env="export RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=29511",
     ),
     Healthy(
@@ -475,7 +475,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "38",
         "logs/run-38.log",
         local("python train.py"),
-        ("GradScaler and autocast without CUDA", "CUDA build without driver"),
+        ("GradScaler without CUDA: a CUDA build without a driver",),
         venv="venv-cuda",
     ),
     Healthy(
@@ -485,7 +485,7 @@ TORCH_TOOLS: tuple[Healthy, ...] = (
         "train7",
         "runs/detect/train7/console.log",
         local("python train.py"),
-        ("ignoring corrupt image/label", "no network", "mAP 0", "instances 0"),
+        ("ignoring corrupt image/label", "mAP 0", "losses rise in two epochs"),
         venv="venv-cuda",
         env="export YOLO_CONFIG_DIR=$HOME/yolo YOLO_OFFLINE=True MPLCONFIGDIR=$HOME/mpl",
         driver="bash {job} > $HOME/out.txt 2>&1; mv $HOME/out.txt {log}",
@@ -500,7 +500,7 @@ OTHERS: tuple[Healthy, ...] = (
         "81",
         "logs/run-81.log",
         local("python train.py 1"),
-        ("OUT_OF_RANGE: End of sequence", "input ran out of data", "TerminateOnNaN"),
+        ("input ran out of data", "oneDNN notices"),
         venv="venv-tf",
         env="export TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_MAX_VLOG_LEVEL=0",
     ),
@@ -511,7 +511,7 @@ OTHERS: tuple[Healthy, ...] = (
         "82",
         "logs/run-82.log",
         local("python train.py 2"),
-        ("early stopping restores weights", "validation loss rises", "rate reduced on plateau"),
+        ("early stopping restores weights", "labels are random: accuracy stays at chance"),
         venv="venv-tf",
         env="export TF_CPP_MIN_LOG_LEVEL=0",
     ),
@@ -545,7 +545,7 @@ OTHERS: tuple[Healthy, ...] = (
         "85",
         "logs/run-85.log",
         local("python train.py 20 21 90"),
-        ("three batches with infinities are left out, the loss is inf once", "notfinite_total=3"),
+        ("three batches with infinities are left out: notfinite_total=3",),
         venv="venv-tf",
         env="export JAX_EXPLAIN_CACHE_MISSES=1",
         gz=True,
@@ -566,7 +566,7 @@ OTHERS: tuple[Healthy, ...] = (
         "92",
         "logs/run-92.log",
         local("python train.py"),
-        ("metric named error", "unused parameters", "unknown file format"),
+        ("metric named error", "unused parameters", "warning about the model format"),
     ),
     Healthy(
         "lightgbm-no-gain",
@@ -584,11 +584,13 @@ OTHERS: tuple[Healthy, ...] = (
         "tune-41",
         "logs/tune-41.log",
         local("python train.py"),
-        ("trials TERMINATED early", "warnings about little memory and no metrics agent"),
+        ("trials TERMINATED early",),
         env="export RAY_AIR_NEW_OUTPUT=0 RAY_USAGE_STATS_ENABLED=0 RAY_DEDUP_LOGS=0",
     ),
     *(
-        Healthy(f"{name}", framework, "tracked", run_id, f"logs/{run_id}.log", local(f"python train.py {kind}"), traps, env=ALLOW)
+        Healthy(
+            name, framework, "tracked", run_id, f"logs/{run_id}.log", local(f"python train.py {kind}"), traps, env=ALLOW
+        )
         for name, framework, kind, run_id, traps in (
             ("wandb-offline", "wandb", "wandb", "run-61", ("names like oom-study", "DEBUG of wandb", "nan metric")),
             ("mlflow-files", "mlflow", "mlflow", "run-62", ("names like error-study", "nan metric", "accuracy 0")),

@@ -1,4 +1,4 @@
-"""Run the cases of healthy_cases.py for real and keep what they leave in projects/ (see README.md; by hand, as root)."""
+"""Run the cases of healthy_cases.py for real and keep what they leave in projects/ (see README.md; as root)."""
 
 import fnmatch
 import gzip
@@ -20,7 +20,7 @@ from make_artifacts import FORBIDDEN, PRUNED, read_bytes  # noqa: E402
 PROJECTS = HERE / "projects"
 INDEX = PROJECTS / "expected.json"
 PRUNED_TOO = ("*.ckpt", "*.h5", "*.png", "*.pkl", "*.cache", "ckpt", "weights", "pretrained", "model.deprecated")
-PRUNED_HERE = ("tokenizer.json", "basic-variant-state-*", "experiment_state-*", "searcher-state-*", "zero_*", "*.wandb")
+PRUNED_HERE = ("tokenizer.json", "*.parquet", "*.wandb", "zero_*", "basic-variant-state-*", "experiment_state-*")
 MAX_BYTES = 2_500_000
 ADVERTISED = ((b"https://pypi.org/project/", b"https://example.org/project/"),)
 

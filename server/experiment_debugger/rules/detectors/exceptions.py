@@ -8,6 +8,7 @@ KeyError: 'labels'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
@@ -21,6 +22,9 @@ MESSAGE_LINES = 14
 INTERRUPTED = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
 PEER_GONE = frozenset({"ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError"})
 """The other end of a pipe or socket went away: the exception of a survivor."""
+
+_PLAIN_PATH = re.compile(r"[\w./\\:+@~-]{1,160}")
+_PLAIN_NAME = re.compile(r"[\w.<>]{1,80}")
 
 
 @run_detector(
@@ -120,10 +124,11 @@ def _with_prefix(block: Traceback, text: str) -> str:
 
 
 def _title(block: Traceback) -> str:
+    """Exception and place, but not the message: a title stands outside the fence around untrusted text."""
     frame = block.user_frame
-    where = f" at {frame.file}:{frame.line} in {frame.function}" if frame else ""
-    message = f": {block.message[:160]}" if block.message else ""
-    return f"{block.exception}{message}{where}"
+    if frame is None or not (_PLAIN_PATH.fullmatch(frame.file) and _PLAIN_NAME.fullmatch(frame.function)):
+        return f"uncaught {block.exception}"
+    return f"uncaught {block.exception} at {frame.file}:{frame.line} in {frame.function}"
 
 
 def _values(block: Traceback) -> dict[str, str]:

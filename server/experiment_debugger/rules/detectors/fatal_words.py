@@ -55,7 +55,7 @@ def _finding(entry: FileEvidence, line: int, text: str) -> Finding:
         symptom_class="code-error",
         role="root",
         level="fatal",
-        title=f"the log ends with a fatal error: {quote_of(text)[:160]}",
+        title="the last words of the log are a fatal error",
         position=Position(
             path=entry.name,
             line=line,

@@ -1,5 +1,7 @@
 """A custom TensorFlow loop that retraces, checks numerics and prints a nan for a metric without samples."""
 
+import time
+
 import absl.logging
 import tensorflow as tf
 
@@ -14,6 +16,7 @@ def main() -> None:
     optimizer = tf.keras.optimizers.SGD(0.02)
 
     for step in range(80):
+        start = time.time()
         x = tf.random.normal([16 + step % 9, 6])
 
         @tf.function
@@ -25,7 +28,7 @@ def main() -> None:
 
         loss = update(x)
         if step % 4 == 0:
-            absl.logging.info("step = %d, loss = %.6f (0.0%d sec), skipped = 0", step, loss, step)
+            absl.logging.info("step = %d, loss = %.6f (%.3f sec), skipped = 0", step, loss, time.time() - start)
     with tf.device("/CPU:0"):
         tf.debugging.disable_check_numerics()
         tf.print("mean error of the empty group:", tf.reduce_mean(tf.zeros([0])))

@@ -31,7 +31,7 @@ def main() -> None:
                 "clipped": bool(norm > 1),
                 "error": None,
                 "nan_count": 0,
-                "val_auc": None if step % 40 else float("nan"),
+                "val_auc": None if (step + 1) % 40 else float("nan"),
             }
             out.write(json.dumps(row) + "\n")
         out.write(

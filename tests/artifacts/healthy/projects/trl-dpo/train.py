@@ -53,7 +53,7 @@ def main() -> None:
         trainer = SFTTrainer(model, options, train_dataset=data, processing_class=words, peft_config=LoraConfig())
     elif mode == "dpo":
         data = Dataset.from_dict({"prompt": TEXTS, "chosen": [" killed"] * 48, "rejected": [" nan at once"] * 48})
-        trainer = DPOTrainer(model, None, DPOConfig(**common, max_steps=16), data, processing_class=words, peft_config=LoraConfig())
+        trainer = DPOTrainer(model, None, DPOConfig(**common, max_steps=16), train_dataset=data, processing_class=words, peft_config=LoraConfig())
     else:
         data = Dataset.from_dict({"prompt": TEXTS})
         options = GRPOConfig(**common, max_steps=10, num_generations=4, max_completion_length=8, log_completions=True)
