@@ -246,6 +246,9 @@ async def test_the_taxonomy_is_readable(server: MCPServer[Any], era: str) -> Non
     async with Client(server, mode=era) as client:
         modes = (await client.read_resource("taxonomy://modes")).contents[0]
         assert isinstance(modes, TextResourceContents)
-        assert all(f"# {mode} (mode)" in modes.text for mode in MODES)
+        assert [line.split(": ")[0] for line in modes.text.split("\n")] == [f"- {mode}" for mode in MODES]
+        oom = (await client.read_resource("taxonomy://oom")).contents[0]
+        assert isinstance(oom, TextResourceContents)
+        assert oom.text.startswith("# oom (mode)")
         with pytest.raises(Exception, match="Expected a mode, cause or rule"):
             await client.read_resource("taxonomy://no-such-thing")

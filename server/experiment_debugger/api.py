@@ -61,7 +61,7 @@ def debug(
 
     hint = mode_named(mode)
     if text is not None:
-        diagnosis = _diagnose_text(text, run_id, hint)
+        diagnosis = _diagnose_text(text, run_id, hint, project)
         return debug_answer(diagnosis, max_tokens, collect=_collect(diagnosis, hint))
     if run_id is None:
         evidence, diagnosis, notes = _newest_failed(project, hint)
@@ -136,7 +136,7 @@ def classify_failure(
 
     hint = mode_named(mode)
     if text is not None:
-        return fitted_diagnosis(_diagnose_text(text, run_id, hint), max_tokens)
+        return fitted_diagnosis(_diagnose_text(text, run_id, hint, project), max_tokens)
     return fitted_diagnosis(_examine(_resolve(run_id, _project(project)), hint)[1], max_tokens)
 
 
@@ -150,7 +150,15 @@ def explain(
     from experiment_debugger.report.explain import explain_answer
     from experiment_debugger.rules.rulebook import load_rulebook
 
-    return explain_answer(name, load_rulebook(), max_tokens)
+    return explain_answer(name, load_rulebook(_project(None).own_signatures), max_tokens)
+
+
+def list_modes() -> str:
+    """The eight modes, one line each."""
+    from experiment_debugger.report.explain import modes_index
+    from experiment_debugger.rules.rulebook import load_rulebook
+
+    return modes_index(load_rulebook())
 
 
 def show_diagnosis(diagnosis: "Diagnosis") -> str:
@@ -191,12 +199,19 @@ def _project(folder: str | None) -> "Project":
     """The project. A folder that a person typed is taken; one that came over MCP must lie inside the server's own."""
     from experiment_debugger.project import find_project
 
-    here, env = Path.cwd(), dict(os.environ)
+    here, env = _working_folder(), dict(os.environ)
     if folder is None:
         return find_project(None, here, env)
     if not TYPED.get():
         folder = str(find_project(None, here, env).confined(folder))
     return find_project(Path(folder), here, env)
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        raise DebuggerError("expected a working folder; found that it is gone; change to one that exists") from None
 
 
 def _resolve(run_id: str | None, project: "Project") -> "Run":
@@ -212,12 +227,12 @@ def _examine(run: "Run", hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis
     return investigate(run, mode=hint)
 
 
-def _diagnose_text(text: str, run_id: str | None, hint: "Mode | None") -> "Diagnosis":
+def _diagnose_text(text: str, run_id: str | None, hint: "Mode | None", project: str | None) -> "Diagnosis":
     from experiment_debugger.diagnose import diagnose_text
 
     if run_id is not None:
         raise DebuggerError(f"Expected a run or pasted text, found both (run '{run_id}'); give one of them.")
-    return diagnose_text(text, mode=hint)
+    return diagnose_text(text, mode=hint, own_signatures=_project(project).own_signatures)
 
 
 def structured(result: Any) -> Any:
@@ -240,7 +255,9 @@ def _collect(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
 
 def _about_hint(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
     """What became of a suspicion that the evidence does not share."""
-    if hint is None or any(hypothesis.mode == hint for hypothesis in diagnosis.modes):
+    from experiment_debugger.diagnose import meant_by
+
+    if hint is None or any(hypothesis.mode in meant_by(hint) for hypothesis in diagnosis.modes):
         return []
     return [f"Suspected {hint}: no evidence for it in this run."]
 
@@ -248,7 +265,7 @@ def _about_hint(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
 def _about_report(evidence: "RunEvidence") -> list[str]:
     """An earlier report on the run, which the reader should open before writing another."""
     name = f"docs/ops/runs/{evidence.run.id}-debug.md"
-    return [f"An earlier report exists: {name}"] if (evidence.run.project.root / name).is_file() else []
+    return [f"An earlier report exists: {name}"] if os.path.isfile(evidence.run.project.root / name) else []
 
 
 def _newest_failed(project: str | None, hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis", list[str]]:

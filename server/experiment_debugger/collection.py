@@ -61,7 +61,7 @@ class Collector:
         """Evidence of pasted text; its path is `-`."""
         raw = text.encode("utf-8", "replace")
         artifact = Artifact(Path("-"), "-", "log", len(raw), 0.0, "pasted")
-        run = Run("-", "pasted text", Project(root=Path.cwd()), (artifact,), (Attempt(0, "-", ("-",)),))
+        run = Run("-", "pasted text", Project(root=Path()), (artifact,), (Attempt(0, "-", ("-",)),))
         entry = self._log(artifact, io.BytesIO(raw), Clock(find_year(raw[:SNIFF_BYTES])))
         return RunEvidence(run, [entry], [], self._logs.index.engine)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +27,7 @@ from experiment_debugger.run import Artifact
 MOST_ARTIFACTS = 60
 """More files than any answer shows; `omitted` counts the others. All other lists are cut by the answer's budget."""
 GIT_SECONDS = 5.0
+BITS = 64
 HARDWARE = ("gpu", "driver", "cuda", "world_size")
 _NOT_ENVIRONMENT = {*HARDWARE, "command", "commit", "planned_steps"}
 
@@ -95,10 +98,22 @@ def _config(evidence: RunEvidence) -> tuple[dict[str, Said], list[str]]:
             continue
         for key, value in found.items():
             if key not in settings:
-                settings[key] = Said(
-                    value=value if isinstance(value, (int, float)) else redact(str(value)), at=entry.name
-                )
+                settings[key] = Said(value=_plain(value), at=entry.name)
     return settings, broken
+
+
+def _plain(value: object) -> str | int | float | bool:
+    """A setting as JSON can hold it: not finite or longer than 64 bits is text."""
+    if isinstance(value, int):
+        return value if value.bit_length() < BITS else f"an integer of {value.bit_length()} bits"
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return redact(str(value))
+
+
+def _without_secret(key: str, value: str) -> str:
+    """The value without secrets; some are known only by their key."""
+    return redact(f"{key}: {value}").removeprefix(f"{key}: ")
 
 
 def _command(evidence: RunEvidence, facts: dict[str, Said]) -> Said | None:
@@ -116,7 +131,7 @@ def _commit(evidence: RunEvidence, facts: dict[str, Said]) -> Said | None:
 
 def _git(root: Path) -> tuple[str | None, bool | None]:
     """(commit checked out now, uncommitted changes) of the project's own repository; None without one."""
-    if not (root / ".git").exists():
+    if not os.path.exists(root / ".git"):
         return None, None
     commit = _git_output(root, "rev-parse", "HEAD")
     status = _git_output(root, "status", "--porcelain", "--untracked-files=no")
@@ -155,7 +170,10 @@ def _error(evidence: RunEvidence, diagnosis: Diagnosis) -> ErrorFact | None:
 
 def _scheduler(evidence: RunEvidence) -> dict[str, Said]:
     declared = evidence.run.declared
-    facts = {key: Said(value=redact(value), at=declared.command_at or "") for key, value in declared.resources.items()}
+    facts = {
+        key: Said(value=_without_secret(key, value), at=declared.command_at or "")
+        for key, value in declared.resources.items()
+    }
     if declared.job_id:
         facts["job_id"] = Said(value=declared.job_id, at=declared.state_at or declared.command_at or "")
     if declared.state:

@@ -147,7 +147,21 @@ _UNREADABLE = re.compile(
 
 def quote_of(text: str, span: tuple[int, int] | None = None) -> str:
     """At most QUOTE_LENGTH characters of a line around the match, without secrets, control and invisible characters."""
-    return redact(_UNREADABLE.sub("", _cut(text.rstrip("\r\n"), span)))
+    text = text.rstrip("\r\n")
+    clean = redact(text)
+    if clean != text:
+        # Redacted before it is cut: a cut through `API_KEY=...` would leave a tail that nothing recognises any more.
+        span = _found_again(clean, text[slice(*span)]) if span else None
+    return _UNREADABLE.sub("", redact(_cut(clean, span)))
+
+
+def _found_again(clean: str, matched: str) -> tuple[int, int] | None:
+    """Where the matched text stands after redaction; where it holds the secret itself, its beginning."""
+    for text in (matched, redact(matched), matched[:40], matched[:20]):
+        at = clean.find(text)
+        if at >= 0:
+            return at, at + len(matched)
+    return None
 
 
 def _cut(text: str, span: tuple[int, int] | None) -> str:

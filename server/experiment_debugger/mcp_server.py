@@ -25,7 +25,6 @@ from experiment_debugger import __version__, api, models
 from experiment_debugger.command import Command, Parameter
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.report.budget import TextAnswer, compact, speakable
-from experiment_debugger.rules.rulebook import load_rulebook
 
 NAME = "experiment-debugger"
 _RUN_WORD = re.compile(r"^run\s+(?=\S)", re.IGNORECASE)
@@ -174,8 +173,7 @@ def _add_taxonomy(server: MCPServer[Any]) -> None:
     @server.resource("taxonomy://modes", title="The eight failure modes", mime_type="text/markdown")
     def modes() -> str:
         """What each failure mode means, in a line."""
-        modes = load_rulebook().modes
-        return "\n".join(f"- taxonomy://{name}: {modes[name].title}. {modes[name].means}" for name in models.MODES)
+        return str(speakable(api.list_modes()))
 
     @server.resource("taxonomy://{name}", title="A mode, cause or rule", mime_type="text/markdown")
     def entry(name: str) -> str:

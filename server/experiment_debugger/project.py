@@ -36,7 +36,7 @@ class Project:
     def show(self, path: Path | str) -> str:
         """How a path is shown: relative to the project with `/`, outside it absolute with home as `~`."""
         text = os.path.normpath(os.path.join(self.root, path))
-        for base, candidate in ((self.root, text), (self.root, os.path.realpath(text))):
+        for base, candidate in ((self.root, text), (self.root, _real(text))):
             if _below(candidate, str(base)):
                 return os.path.relpath(candidate, base).replace(os.sep, "/")
         home = self.env.get("HOME") or os.path.expanduser("~")
@@ -47,7 +47,9 @@ class Project:
     def confined(self, path: Path | str, *, typed: bool = False) -> Path:
         """The resolved path (relative ones start at the root) if it may be read, else `PathOutsideProject`."""
         text = os.path.normpath(os.path.join(self.root, os.path.expanduser(path) if typed else path))
-        real = os.path.realpath(text)
+        real = _real(text)
+        if not _is_possible(text):
+            raise PathOutsideProject(f"expected a path; found {str(path)[:80]!r}, which no file can have")
         if typed or any(_below(real, base) for base in self._readable):
             return Path(real)
         if any(_below(real, base) for base in self.symlink_targets) or self._through_artifact_symlink(text, real):
@@ -131,13 +133,13 @@ def _root(project: Path | None, cwd: Path, env: Mapping[str, str]) -> tuple[Path
     named += [(name, env[name]) for name in ("EXPERIMENT_DEBUGGER_PROJECT", "CLAUDE_PROJECT_DIR") if env.get(name)]
     if named:
         how, text = named[0]
-        root = Path(os.path.realpath(os.path.join(cwd, os.path.expanduser(text))))
-        if not root.is_dir():
+        root = Path(_real(os.path.join(cwd, os.path.expanduser(text))))
+        if not os.path.isdir(root):
             raise DebuggerError(f"expected a folder as project ({how}); found no folder {root}; name an existing one")
         return root, how
     here = Path(os.path.realpath(cwd))
     for folder in (here, *here.parents):
-        mark = next((mark for mark in ROOT_MARKS if (folder / mark).exists()), None)
+        mark = next((mark for mark in ROOT_MARKS if os.path.exists(folder / mark)), None)
         if mark is not None:
             return folder, f"nearest parent with {mark}"
     return here, "working folder"
@@ -149,8 +151,8 @@ def _extra_roots(root: Path, settings: Settings, env: Mapping[str, str]) -> tupl
     home = Path(os.path.realpath(env.get("HOME") or os.path.expanduser("~")))
     from_env = [text for text in env.get("EXPERIMENT_DEBUGGER_ROOTS", "").split(os.pathsep) if text]
     for text in (*from_env, *settings.roots):
-        folder = Path(os.path.realpath(root / Path(text).expanduser()))
-        if not folder.is_dir():
+        folder = Path(_real(os.path.join(root, os.path.expanduser(text))))
+        if not os.path.isdir(folder):
             notes.append(f"extra root {text}: no such folder")
         elif text not in from_env and (folder == home or folder == Path(folder.anchor)):
             notes.append(f"extra root {text}: too wide for a project's settings; use EXPERIMENT_DEBUGGER_ROOTS")
@@ -170,6 +172,19 @@ def _artifact_symlinks(folder: str, depth: int, *, inside: bool = False) -> Iter
                     yield from _artifact_symlinks(entry.path, depth - 1, inside=True)
     except OSError:
         return
+
+
+def _real(text: str) -> str:
+    """The resolved path; a text that no file can have (a NUL, a lone surrogate) stays as it is."""
+    return os.path.realpath(text) if _is_possible(text) else text
+
+
+def _is_possible(text: str) -> bool:
+    """Whether a file could have this path: registries and job files hold whatever people and tools wrote."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _below(path: str, base: str) -> bool:

@@ -33,7 +33,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "wandb-key",
-            rf"(?i)(?P<keep>wandb[_-]?(?:api)?[_-]?key{_ASSIGN}|wandb login (?:--relogin )?"
+            rf"(?i)(?P<keep>wandb[_-]?(?:api)?[_-]?key(?:{_ASSIGN}|\s{{1,4}})|wandb login (?:--relogin )?"
+            r"|paste an api key[^:\n]{0,80}:\s{0,4}"
             r"|api\.wandb\.ai\s{1,8}login\s{1,8}\w{1,64}\s{1,8}password\s{1,8})[0-9a-f]{40}\b",
         ),
         ("wandb-key", r"\bwandb_v\d_[A-Za-z0-9_]{20,}"),
@@ -47,6 +48,14 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("slack-webhook", r"(?P<keep>hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{20,}"),
         ("google-key", r"\bAIza[A-Za-z0-9_-]{35}"),
         ("nvidia-key", r"\bnvapi-[A-Za-z0-9_-]{20,}"),
+        ("npm-token", r"\bnpm_[A-Za-z0-9]{36}\b"),
+        ("pypi-token", r"\bpypi-AgEI[A-Za-z0-9_-]{16,}"),
+        (
+            "url-signature",
+            r"(?i)(?P<keep>[?&](?:x-amz-signature|x-goog-signature|sig|signature)=)[A-Za-z0-9%+/=_-]{16,}",
+        ),
+        ("cookie", rf"(?i)(?P<keep>\bcookie{_ASSIGN}[\w.-]{{1,64}}=)[^\s;\"'\[]{{16,}}"),
+        ("kaggle-key", r"(?P<keep>\"key\":\s?\")[0-9a-f]{32}(?=\")"),
         ("jwt", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
         (
             "url-password",
@@ -65,14 +74,26 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "secret",
             rf"(?i)(?P<keep>secret{_ASSIGN}|(?:token|(?:api|access|secret|account|auth)[_-]?key)"
-            rf"(?:{_ASSIGN}|(?<=-token)\s|(?<=-key)\s)(?={_LIKE_A_KEY})){_NOT_REDACTED}{_NO_VALUE}{_NUMBER}"
+            rf"(?:{_ASSIGN}|(?<=[-_]token)\s|(?<=[-_]key)\s)(?={_LIKE_A_KEY})){_NOT_REDACTED}{_NO_VALUE}{_NUMBER}"
             r"[A-Za-z0-9_./+=~%!@:-]{8,}",
+        ),
+        (
+            "secret",  # an environment variable such as KAGGLE_KEY
+            rf"(?P<keep>\b[A-Z][A-Z0-9_]{{0,64}}_KEY=[\"']?)(?=[A-Za-z_+/=-]{{0,64}}\d){_NOT_REDACTED}"
+            r"[A-Za-z0-9_+/=-]{20,}",
+        ),
+        (
+            "base64",  # the inner lines of a private key, seen one at a time
+            r"(?m)^[ \t]{0,16}(?=[A-Za-z+/]{0,76}\d)(?=[A-Z0-9+/]{0,76}[a-z])(?=[a-z0-9+/]{0,76}[A-Z])"
+            r"[A-Za-z0-9+/]{64,76}={0,2}\s{0,2}$",
         ),
     )
 )
 _HINT = re.compile(
     r"(?i)BEGIN|wandb|hf_|api_org|gh[pousr]_|github_pat|glpat|AKIA|ASIA|ABIA|ACCA|sk-|xox|slack|AIza|nvapi|eyJ"
-    r"|://|bearer|authorization|passw|passphrase|secret|token|key"
+    r"|://|bearer|authorization|passw|passphrase|secret|token|key|cookie|npm_|pypi-|signature|\bsig="
+    r"|^[ \t]{0,16}[a-z0-9+/]{64}",
+    re.MULTILINE,
 )
 
 

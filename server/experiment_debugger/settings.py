@@ -61,9 +61,9 @@ class Settings(Strict):
 def load_settings(root: Path) -> Settings:
     """Settings of the project at `root`; raises `DebuggerError` naming file and line when they cannot be used."""
     path = root / SETTINGS_FILE
-    if not path.is_file():
-        return Settings()
     try:
+        if not path.is_file():
+            return Settings()
         if path.stat().st_size > MAX_BYTES:
             raise DebuggerError(f"{SETTINGS_FILE}: expected at most {MAX_BYTES} bytes of settings; shorten the file")
         text = path.read_text(encoding="utf-8")

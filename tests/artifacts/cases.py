@@ -558,8 +558,8 @@ CASES: tuple[Case, ...] = (
         pattern=r" loss nan ",
         step=r"step (\d+) ",
         note=(
-            "one NaN of an unbounded variance head that does not last: the loss is finite again from the next step on; it "
-            "stands in a rotated, compressed file; line counts in the decompressed text; higher numbers are older"
+            "one NaN of an unbounded variance head that does not last: the loss is finite again from the next step on; "
+            "it stands in a rotated, compressed file; line counts in the decompressed text; higher numbers are older"
         ),
     ),
 )

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from experiment_debugger.diagnose.engine import diagnose, diagnose_text, investigate
+from experiment_debugger.diagnose.engine import diagnose, diagnose_text, investigate, meant_by
 
-__all__ = ["diagnose", "diagnose_text", "investigate"]
+__all__ = ["diagnose", "diagnose_text", "investigate", "meant_by"]

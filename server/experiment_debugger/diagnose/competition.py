@@ -28,9 +28,10 @@ def competitors(findings: Sequence[Finding], evidence: RunEvidence, book: Rulebo
         and not _made_good(finding, evidence, endings)
         and not _is_habit(finding, evidence, endings)
     ]
-    lasting = [finding for finding in lasting if not _told_twice(finding, real, lasting, evidence)]
+    repeated = [finding for finding in lasting if _told_twice(finding, real, lasting, evidence)]
+    lasting = [finding for finding in lasting if finding not in repeated]
     lasting = _of_last_attempt(lasting, endings, evidence, book)
-    return lasting + _misplaced(real, lasting, evidence, book)
+    return lasting + [_twin(finding, repeated) for finding in _misplaced(real, lasting, evidence, book)]
 
 
 def last_attempt(evidence: RunEvidence) -> int:
@@ -84,6 +85,12 @@ def _told_twice(finding: Finding, real: Sequence[Finding], lasting: Sequence[Fin
         if other.rule == finding.rule and other.position.path != own.name and comes_before(other, finding) is None
     ]
     return bool(same) and not any(other in lasting for other in same)
+
+
+def _twin(finding: Finding, repeated: Sequence[Finding]) -> Finding:
+    """The same failure in a log of its own (a rank's stderr) rather than in the console that collects all of them."""
+    same = (other for other in repeated if other.rule == finding.rule and other.exception == finding.exception)
+    return next(same, finding)
 
 
 def _overtaken(finding: Finding, endings: Sequence[Finding]) -> bool:

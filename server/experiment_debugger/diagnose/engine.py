@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from experiment_debugger.collection import Collector, dialect_of
 from experiment_debugger.diagnose.causes import choose_cause
@@ -52,9 +53,9 @@ def diagnose(run: Run, *, mode: Mode | None = None) -> Diagnosis:
     return investigate(run, mode=mode)[1]
 
 
-def diagnose_text(text: str, *, mode: Mode | None = None) -> Diagnosis:
-    """The diagnosis of a pasted traceback or log."""
-    book = load_rulebook()
+def diagnose_text(text: str, *, mode: Mode | None = None, own_signatures: Path | None = None) -> Diagnosis:
+    """The diagnosis of a pasted traceback or log; `own_signatures` is the project's folder of them."""
+    book = load_rulebook(own_signatures)
     plan = plan_of(tuple(book.signatures.values()))
     return diagnose_evidence(Collector(plan.literals, plan.reader).text(text), book, mode=mode)
 
@@ -91,8 +92,13 @@ def _hinted_first(ranked: Ranked, hint: Mode | None) -> list[Finding]:
     """The roots in order; a hint moves the first error of its mode to the front, and nothing else."""
     roots = list(ranked.roots)
     grave = [root for root in roots if LEVELS[root.level] <= LEVELS["error"]] or roots
-    hinted = next((root for root in grave if root.mode == hint), None)
+    hinted = next((root for root in grave if root.mode in meant_by(hint)), None)
     return roots if hinted is None else [hinted, *(root for root in roots if root is not hinted)]
+
+
+def meant_by(hint: Mode | None) -> tuple[Mode | None, ...]:
+    """The modes that a suspicion covers: who says "slow" cannot know yet whether the data is."""
+    return ("slow-training", "slow-data") if hint == "slow-training" else (hint,)
 
 
 def _hypotheses(

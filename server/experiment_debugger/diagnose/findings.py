@@ -51,14 +51,26 @@ def suppress(outcomes: Sequence[Outcome], suppressions: Sequence[Suppression]) -
         for outcome in outcomes
     ]
     dropped = sum(len(outcome.findings) for outcome in outcomes) - sum(len(outcome.findings) for outcome in kept)
-    return kept, dropped
+    return [_clear_when_empty(outcome) for outcome in kept], dropped
+
+
+def _clear_when_empty(outcome: Outcome) -> Outcome:
+    """A rule whose findings are all suppressed is not told as fired."""
+    if outcome.status != "fired" or outcome.findings:
+        return outcome
+    return outcome.model_copy(update={"status": "clear"})
 
 
 def _is_suppressed(finding: Finding, suppressions: Sequence[Suppression]) -> bool:
     return any(
-        finding.rule == one.rule and (one.path is None or finding.position.path.startswith(one.path))
+        finding.rule == one.rule and (one.path is None or _is_below(finding.position.path, one.path.rstrip("/")))
         for one in suppressions
     )
+
+
+def _is_below(path: str, place: str) -> bool:
+    """Whether a path is the place or lies in it: `logs/run-4` is not above `logs/run-42.log`."""
+    return path == place or path.startswith(f"{place}/")
 
 
 def _outcome(rule: str, found: list[Finding], error: str | None, evidence: RunEvidence, book: Rulebook) -> Outcome:

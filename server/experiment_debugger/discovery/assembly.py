@@ -277,5 +277,5 @@ def _missing(project: Project, jobs: list[JobFile]) -> list[str]:
         f"{config} (named in {job.command_at}; not in the project)"
         for job in jobs
         for config in _CONFIG_NAMED.findall(job.command or "")
-        if "$" not in config and not (project.root / config).exists()
+        if "$" not in config and not os.path.exists(project.root / config)
     ]

@@ -11,6 +11,7 @@ A broken file among them never stops the search: it becomes a note.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -175,7 +176,7 @@ def _parse(text: str, name: str, notes: list[str]) -> object:
 
 def _read(project: Project, name: str, notes: list[str]) -> str | None:
     path = project.root / name
-    if not path.is_file():
+    if not os.path.isfile(path):
         return None
     if not project.may_read(path):
         notes.append(f"{name} (a symlink that leaves the project)")

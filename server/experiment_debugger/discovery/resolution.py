@@ -115,7 +115,7 @@ def _as_path(project: Project, text: str, typed: bool) -> Path | None:
     bases = (project.root, Path.cwd()) if typed else (project.root,)
     for base in bases:
         path = Path(os.path.normpath(base / (Path(text).expanduser() if typed else Path(text))))
-        if path.exists() and (looks or path.is_file()):
+        if os.path.exists(path) and (looks or os.path.isfile(path)):
             project.confined(path, typed=typed)
             return path
     if looks and (text.startswith(("/", "~", ".")) or ".." in text.split("/")):

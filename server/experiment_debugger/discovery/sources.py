@@ -109,11 +109,11 @@ def pointed_to(tree: Tree, entries: list[Record]) -> tuple[dict[Entry, str], lis
 def _below(tree: Tree, by_rel: dict[str, Entry], shown: str, path: Path) -> list[Entry]:
     if shown in by_rel:
         return [by_rel[shown]]
-    if path.is_dir():
+    if os.path.isdir(path):
         inside = [entry for rel, entry in by_rel.items() if rel.startswith(shown + "/")]
         narrow = shown not in {".", "logs", "runs", "outputs", "output", "jobs", "configs"}
         return (inside or take_inventory(tree.project, path).entries) if narrow else []
-    if path.is_file():
+    if os.path.isfile(path):
         info = path.stat()
         kind = kind_of((path.name,), bytes, in_area=True)
         return [Entry(tuple(shown.split("/")), str(path), kind, info.st_size, info.st_mtime, in_area=True)]

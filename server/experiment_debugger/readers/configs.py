@@ -35,18 +35,16 @@ def read_config(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as problem:
         raise UnreadableArtifact(f"{path.name}: {problem.strerror or problem}") from None
-    return dict(_dotted(_parse(path, text)))
-
-
-def _parse(path: Path, text: str) -> Any:
     try:
-        if path.suffix == ".json":
-            return json.loads(text)
-        return _parse_yaml(text)
+        return dict(_dotted(_parse(path, text)))
     except (ValueError, RecursionError) as problem:
         raise UnreadableArtifact(
             f"{path.name}: expected {path.suffix.lstrip('.')}, found: {str(problem)[:160]}"
         ) from None
+
+
+def _parse(path: Path, text: str) -> Any:
+    return json.loads(text) if path.suffix == ".json" else _parse_yaml(text)
 
 
 def _parse_yaml(text: str) -> Any:

@@ -39,7 +39,7 @@ _COUNTED = re.compile(
 )
 _GLOBAL = re.compile(r"(?:global[_ ]?step|num_updates)['\"]?[ :='\"]*(?P<step>\d+)", re.IGNORECASE)
 _BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+|Unknown) (?:\[(?:\d+:\d\d|[.=>\-]{5})|(?:[━╸─ ]{0,40}|- )\d+m?s )")
-_BRACKET = re.compile(r"\[\s*(?P<step>\d+)\s*/\s*(?P<total>\d+)\]\s+eta")
+_BRACKET = re.compile(r"\[\s*(?P<step>\d+)\s*/\s*(?P<total>\d+)\]\s+(?:eta|time|loss)\b", re.IGNORECASE)
 _BOOSTING = re.compile(r"^\[(?P<step>\d+)\]\t")
 _SAMPLES = re.compile(r"\[\s*\d+/\d+ \(\d+(?:\.\d+)?%\)\]")
 _IN_EPOCH = re.compile(r"\bepoch\W{0,3}\d+\W{1,3}(?:batch|iter\w*|step)\b", re.IGNORECASE)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from experiment_debugger.readers.dialects import Report, role_of
 
 POSITIONS = frozenset({"step", "total", "epoch"})
-_WORD = re.compile(r"[A-Za-z_]{2,}[=:]?")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_]+[=:]?(?![A-Za-z_=:]*[?*{])")
+_GROUP = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\((?:\\.|[^()\\])*\)[?*+]?(?:\{[^}]*\})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,15 @@ class OwnDialect:
 
     @property
     def literals(self) -> tuple[bytes, ...]:
-        """The longest word of the pattern, so that its lines reach the reader; every line where it has none."""
+        """The longest run of characters that every line of the pattern holds, so that its lines reach the reader.
+
+        Case-blind patterns and patterns without any such run see every line with a blank.
+        """
         if self.pattern is None:
             return ()
-        words = _WORD.findall(re.sub(r"\(\?P<\w+>|\\[A-Za-z]", " ", self.pattern.pattern))
+        plain = _outside_groups(self.pattern.pattern)
+        is_open = "|" in plain or bool(self.pattern.flags & (re.IGNORECASE | re.VERBOSE))
+        words = [] if is_open else _WORD.findall(plain)
         return (max(words, key=len).encode() if words else b" ",)
 
     def role_of(self, key: str) -> str | None:
@@ -47,6 +53,14 @@ class OwnDialect:
         report.total = int(numbers["total"]) if "total" in numbers else None
         report.epoch = numbers.get("epoch")
         return report
+
+
+def _outside_groups(pattern: str) -> str:
+    """What is left of a pattern without groups, classes and escapes: the only text that every match must hold."""
+    before = ""
+    while before != pattern:
+        before, pattern = pattern, _GROUP.sub(" ", pattern)
+    return pattern
 
 
 def _number(text: str | None) -> float | None:

@@ -38,7 +38,7 @@ _WORDS = (
     "loss Loss LOSS entropy grad_norm gnorm it/s s/it /step step: step= steps Steps iteration Iter iter: Epoch epoch"
 )
 _SPACED = ("step ", "Step ", "iter ", " it  ", " ep ", " avg", "[batch=", "Train on ", "Num Epochs = ", "G   ")
-TELLING_WORDS = (*_WORDS.split(), *_SPACED, "auc", "rmse", "logloss")
+TELLING_WORDS = (*_WORDS.split(), *_SPACED, "auc", "rmse", "logloss", "s l1: ", "s l2: ")
 """A progress line holds at least one of them."""
 NO_DIALECT = OwnDialect()
 

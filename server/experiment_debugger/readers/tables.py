@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from experiment_debugger.readers.dialects import Report, role_of
-from experiment_debugger.readers.lines import TAIL_LINES, WINDOW, ScanStats, to_text
+from experiment_debugger.readers.lines import TAIL_LINES, WINDOW, ScanStats, read_block, to_text
 from experiment_debugger.readers.progress import ProgressReader
 
 _STEP = re.compile(
@@ -54,9 +54,10 @@ def read_table(stream: IO[bytes], progress: ProgressReader) -> ScanStats:
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
     rest = b""
-    while block := stream.read(1 << 20):
+    while block := read_block(stream, 1 << 20)[0]:
         *complete, rest = (rest + block).split(b"\n")
         yield from complete
+        rest = rest[: 2 * LONGEST_ROW]
     if rest:
         yield rest
 

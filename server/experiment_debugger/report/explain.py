@@ -36,6 +36,11 @@ def entry_lines(name: str, book: Rulebook) -> list[str]:
     raise DebuggerError(_unknown(name, book))
 
 
+def modes_index(book: Rulebook) -> str:
+    """Every mode with what it means; its causes are one `explain` away."""
+    return "\n".join(f"- {mode.id}: {mode.title}. {mode.means}" for mode in book.modes.values())
+
+
 def mode_lines(mode: ModeInfo, book: Rulebook) -> list[str]:
     """A mode with its causes."""
     causes = [cause for cause in book.causes.values() if cause.mode == mode.id]

@@ -11,6 +11,7 @@ from experiment_debugger.readers.matches import LogMatch, MatchReader
 from experiment_debugger.readers.prefixes import split_prefix
 from experiment_debugger.rules.base import Signature
 
+MOST_HITS = 4000  # of one line whose segments are tried: half of them at its beginning, half at its end
 KEPT_PER_RULE = 12  # first matches of one rule in one file; the last is kept too
 
 
@@ -61,7 +62,7 @@ class SignatureReader(MatchReader):
         tested: set[str] = set()
         found: dict[str, LogMatch] = {}
         text = ""
-        for literal, offset in hits:
+        for literal, offset in _bounded(hits):
             for rule_id in self._plan.markers[literal]:
                 if len(self._marks[rule_id]) < 1000:
                     self._marks[rule_id].append(line.number)
@@ -108,6 +109,18 @@ class SignatureReader(MatchReader):
     def _near(self, rule_id: str, reach: int, kept: list[LogMatch]) -> list[LogMatch]:
         marks = self._marks[rule_id]
         return [entry for entry in kept if any(abs(mark - entry.line) <= reach for mark in marks)]
+
+
+def _bounded(hits: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """The hits; of a line with more than anybody could read, the first and the last ones of every literal."""
+    if len(hits) <= MOST_HITS:
+        return hits
+    by_literal: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for hit in hits:
+        by_literal[hit[0]].append(hit)
+    half = MOST_HITS // 2
+    kept = {hit for own in by_literal.values() for hit in (*own[:half], *own[-half:])}
+    return sorted(kept, key=lambda hit: hit[1])
 
 
 def _span(rule: Signature, text: str) -> tuple[int, int]:
