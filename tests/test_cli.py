@@ -220,3 +220,11 @@ def test_the_documents_name_only_options_and_verbs_that_exist(name: str) -> None
     assert set(re.findall(r"(?<![/.~\w])experiment-debugger ([a-z][a-z-]+)", text)) <= set(VERBS)
     if name.startswith("README"):
         assert all(f"`{verb}" in text for verb in VERBS)
+
+
+def test_a_suspicion_without_evidence_and_an_earlier_report_are_told(cli: Cli, project: Path) -> None:
+    write(project / "docs" / "ops" / "runs" / "42-debug.md", "# Debug report: run 42\n")
+    done = cli("debug", "42", "--mode", "repro", cwd=project)
+    assert "Suspected repro-failure: no evidence for it in this run." in done.out
+    assert "An earlier report exists: docs/ops/runs/42-debug.md" in done.out
+    assert "Suspected" not in cli("debug", "42", "--mode", "oom", cwd=project).out

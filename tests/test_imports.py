@@ -23,7 +23,7 @@ LAYERS = (
     {"rules"},
     {"collection"},
     {"diagnose", "window"},
-    {"context"},
+    {"context", "remarks"},
     {"report"},
     {"api"},
     {"scoreboard", "mcp_server"},

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from .conftest import Cli
-from .samples import write
+from samples import Cli, write
 
 SIGNATURE = """\
 - id: own-reactor-lost

@@ -57,18 +57,19 @@ def debug(
     next checks in one answer. Without a run: the newest failed one.
     """
     from experiment_debugger.context import gather
+    from experiment_debugger.remarks import notes_on, to_collect
     from experiment_debugger.report.answers import debug_answer
 
     hint = mode_named(mode)
     if text is not None:
         diagnosis = _diagnose_text(text, run_id, hint, project)
-        return debug_answer(diagnosis, max_tokens, collect=_collect(diagnosis, hint))
+        return debug_answer(diagnosis, max_tokens, collect=to_collect(diagnosis, hint))
     if run_id is None:
         evidence, diagnosis, notes = _newest_failed(project, hint)
     else:
         (evidence, diagnosis), notes = _examine(_resolve(run_id, _project(project)), hint), []
-    notes += [*_about_hint(diagnosis, hint), *_about_report(evidence)]
-    return debug_answer(diagnosis, max_tokens, gather(evidence, diagnosis), _collect(diagnosis, hint), notes)
+    notes += notes_on(evidence, diagnosis, hint)
+    return debug_answer(diagnosis, max_tokens, gather(evidence, diagnosis), to_collect(diagnosis, hint), notes)
 
 
 def gather_run_context(
@@ -242,30 +243,6 @@ def structured(result: Any) -> Any:
     if isinstance(result, TextAnswer):
         return speakable(result.as_json())
     return speakable(as_dict(result) if isinstance(result, Frozen) else result)
-
-
-def _collect(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
-    """What would settle an inconclusive answer: the taxonomy's list for the suspected mode, else for a crash."""
-    from experiment_debugger.rules.rulebook import load_rulebook
-
-    if diagnosis.verdict != "inconclusive" or any(hypothesis.next_checks for hypothesis in diagnosis.modes):
-        return []
-    return list(load_rulebook().modes[hint or "crash"].collect)
-
-
-def _about_hint(diagnosis: "Diagnosis", hint: "Mode | None") -> list[str]:
-    """What became of a suspicion that the evidence does not share."""
-    from experiment_debugger.diagnose import meant_by
-
-    if hint is None or any(hypothesis.mode in meant_by(hint) for hypothesis in diagnosis.modes):
-        return []
-    return [f"Suspected {hint}: no evidence for it in this run."]
-
-
-def _about_report(evidence: "RunEvidence") -> list[str]:
-    """An earlier report on the run, which the reader should open before writing another."""
-    name = f"docs/ops/runs/{evidence.run.id}-debug.md"
-    return [f"An earlier report exists: {name}"] if os.path.isfile(evidence.run.project.root / name) else []
 
 
 def _newest_failed(project: str | None, hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis", list[str]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from experiment_debugger.collection import FACT_KINDS, TEXT_KINDS
@@ -15,6 +15,7 @@ from experiment_debugger.errors import DebuggerError, UnreadableArtifact
 from experiment_debugger.readers.files import open_artifact
 from experiment_debugger.readers.lines import Scan, read_block, to_text
 from experiment_debugger.readers.progress import ProgressReader
+from experiment_debugger.readers.search import line_search
 from experiment_debugger.readers.timestamps import Clock
 from experiment_debugger.redaction import redact
 from experiment_debugger.report.budget import DEFAULT_TOKENS
@@ -26,9 +27,8 @@ MOST_LINES = 400
 LINES_AROUND = 41
 """What is shown around a place unless more than the usual budget is asked for."""
 LONGEST_LINE = 1 << 16  # bytes of one line that are kept for display
-LONGEST_PATTERN = 500  # characters
-_PLACE = re.compile(r"^(?:(?P<line>\d+)|step:(?P<step>\d+)|time:(?P<time>.+))$")
-_CURSOR = re.compile(r"^(?P<path>.+):(?P<line>\d+)$")
+_PLACE = re.compile(r"^(?:(?P<line>[0-9]{1,18})|step:(?P<step>[0-9]{1,18})|time:(?P<time>.+))$")
+_CURSOR = re.compile(r"^(?P<path>.+):(?P<line>[0-9]{1,18})$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,11 @@ def _logs(run: Run, path: str | None, rank: int | None) -> list[Artifact]:
         return found
     if rank is not None:
         own = [artifact for artifact in readable if artifact.rank == rank]
-        return own or readable or _none(run)
+        if not own:
+            raise UnreadableArtifact(
+                f"Expected a log file of rank {rank} of run {run.id}, found none; use --pattern. {_list(readable)}"
+            )
+        return own
     return readable or _none(run)
 
 
@@ -229,7 +233,7 @@ def _at_time(logs: list[Artifact], text: str) -> tuple[Artifact, int, str | None
 
 def _matching(run: Run, logs: list[Artifact], pattern: str, count: int) -> LogWindow:
     """Lines of the first log that match; the note counts the other logs."""
-    search = _compiled(pattern)
+    search = line_search(pattern)
     best: tuple[Artifact, list[tuple[int, bytes]], int, int] | None = None
     elsewhere: list[str] = []
     for log in sorted(logs, key=lambda artifact: -artifact.size):
@@ -252,17 +256,3 @@ def _matching(run: Run, logs: list[Artifact], pattern: str, count: int) -> LogWi
     also = f" Also in: {', '.join(elsewhere[:8])}." if elsewhere else ""
     window = _window(run, log, keep, total, None, f"{hits} lines match.{also}")
     return LogWindow(run.id, window.path, window.lines, None, hits, window.note, None)
-
-
-def _compiled(pattern: str) -> Callable[[str], object]:
-    """The search function of a user's regular expression; rejected when it is broken, long, or nests repetition."""
-    if len(pattern) > LONGEST_PATTERN:
-        raise DebuggerError(f"Expected a pattern of at most {LONGEST_PATTERN} characters, found {len(pattern)}.")
-    if re.search(r"[+*}]\)?[+*{]|\([^)]*[+*][^)]*\)[+*{]", pattern):
-        raise DebuggerError(
-            "Expected a pattern without nested repetition such as (a+)+; it could run for hours. Simplify it."
-        )
-    try:
-        return re.compile(pattern).search
-    except re.error as problem:
-        raise DebuggerError(f"Expected a regular expression, found '{pattern[:80]}': {problem}.") from None

@@ -92,7 +92,7 @@ class _Packed(io.RawIOBase):
             try:
                 block = self._stream.read1(PACKED_BLOCK if size < 0 else min(missing, PACKED_BLOCK))
             except Exception as problem:  # noqa: BLE001 - zstandard, lzma, zlib and isal raise kinds of their own
-                self._problem = OSError(f"damaged or cut off ({problem or type(problem).__name__})")
+                self._problem = OSError(f"damaged or cut off ({str(problem) or type(problem).__name__})")
                 break
             if not block:
                 break
