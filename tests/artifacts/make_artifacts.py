@@ -21,7 +21,8 @@ PROJECTS = HERE / "projects"
 PRUNED = ("__pycache__", "*.pt", "*.pth", "*.bin", "*.safetensors", "shards", "data")
 # A host name may be as short as two letters: it counts as a whole word between quotes, blanks, "=", ":" or "@".
 HOST_NAME = rb"(?<=[\s\"'=:@])" + re.escape(platform.node().encode()) + rb"(?=[\s\"':,])"
-FORBIDDEN = re.compile(rb"/work/|/tmp/|/root\b|\.pyenv|pypi\.org|pythonhosted|" + HOST_NAME)
+CHECKOUT = re.escape(str(HERE.parents[2]).encode()) + rb"/"
+FORBIDDEN = re.compile(CHECKOUT + rb"|/tmp/|/root\b|\.pyenv|pypi\.org|pythonhosted|" + HOST_NAME)
 MAX_BYTES = 1_500_000
 
 
