@@ -23,7 +23,7 @@ NO_MODE = "context"
 FAMILIES = (
     "gpu-memory", "gpu-device", "gpu-hardware", "distributed-collectives", "distributed-launch", "scheduler",
     "host-memory", "storage", "network", "endings", "environment", "python-tensors", "config", "data-loading",
-    "checkpoints", "numeric", "slow", "metric", "repro", "silent",
+    "checkpoints", "export", "numeric", "slow", "metric", "repro", "silent",
 )  # fmt: skip
 """The groups of signature files, as rows; a file of no group gets a row of its own."""
 
