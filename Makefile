@@ -41,8 +41,11 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m pip install --quiet --user virtualenv && $(PYTHON) -m virtualenv --quiet $(VENV); }
 	@touch $@
 
+# An editable install compiles nothing, and where bytecode may not be written every start would do it anew.
 $(VENV)/.run: pyproject.toml | $(VENV)/.made
 	$(PIP) --editable .
+	$(BIN)/python -m compileall -q server
+	@$(BIN)/experiment-debugger explain oom >/dev/null  # puts the compiled rules into the user's cache
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made

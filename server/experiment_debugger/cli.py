@@ -10,6 +10,7 @@ Exit codes: 0 answered, 2 usage or nothing to answer about, 70 an error of ours.
 # No `from __future__ import annotations` here: the annotations of `serve` and `score` are read as objects.
 
 import argparse
+import codecs
 import os
 import sys
 import traceback
@@ -20,7 +21,7 @@ from experiment_debugger import __version__
 from experiment_debugger.api import COMMANDS, TYPED, structured
 from experiment_debugger.command import Command, Param, Parameter
 from experiment_debugger.errors import DebuggerError
-from experiment_debugger.report.budget import TextAnswer, compact
+from experiment_debugger.report.budget import TextAnswer, compact, error_line
 
 PROGRAM = "experiment-debugger"
 DEBUG_VARIABLE = "EXPERIMENT_DEBUGGER_DEBUG"
@@ -64,7 +65,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2."""
-        self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(_fail(f"{message}; see {self.prog} --help", USAGE, self.prog))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -105,19 +106,31 @@ def _answer(command: Command, arguments: argparse.Namespace) -> int:
 def _with_stdin(command: Command, values: dict[str, Any]) -> dict[str, Any]:
     """`-` in place of a run means the text on stdin."""
     if values.get("run_id") == STDIN and any(parameter.name == "text" for parameter in command.parameters):
-        return {**values, "run_id": None, "text": sys.stdin.buffer.read().decode("utf-8", "replace")}
+        return {**values, "run_id": None, "text": _stdin()}
     return values
+
+
+def _stdin() -> str:
+    """The pasted text; what PowerShell pipes is UTF-16."""
+    if sys.stdin is None:
+        raise DebuggerError("expected text on stdin; found it closed; pipe a traceback or log into it")
+    raw = sys.stdin.buffer.read()
+    is_utf16 = raw[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} and b"\0" in raw[:1000]
+    return raw.decode("utf-16" if is_utf16 else "utf-8", "replace")
 
 
 def _write(text: str) -> None:
     """Bytes, so that neither the locale nor a lone surrogate of a file name can break the answer."""
+    if sys.stdout is None:  # closed by the caller
+        return
     sys.stdout.buffer.write((text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace") if text else b"")
     sys.stdout.buffer.flush()
 
 
-def _fail(message: str, status: int) -> int:
-    line = f"{PROGRAM}: {' '.join(message.split())}\n"
-    sys.stderr.buffer.write(line.encode("utf-8", "backslashreplace"))
+def _fail(message: str, status: int, program: str = PROGRAM) -> int:
+    if sys.stderr is not None:
+        line = f"{program}: {error_line(message)}\n"
+        sys.stderr.buffer.write(line.encode("utf-8", "backslashreplace"))
     return status
 
 

@@ -24,7 +24,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from experiment_debugger import __version__, api, models
 from experiment_debugger.command import Command, Parameter
 from experiment_debugger.errors import DebuggerError
-from experiment_debugger.report.budget import TextAnswer, compact, speakable
+from experiment_debugger.report.budget import TextAnswer, compact, error_line, speakable
 
 NAME = "experiment-debugger"
 _RUN_WORD = re.compile(r"^run\s+(?=\S)", re.IGNORECASE)
@@ -132,7 +132,7 @@ def _function(command: Command) -> Callable[..., CallToolResult]:
         try:
             result = command.function(**values)
         except DebuggerError as problem:
-            raise ToolError(speakable(str(problem))) from problem
+            raise ToolError(error_line(str(problem))) from problem
         if isinstance(result, TextAnswer):
             return CallToolResult(content=[TextContent(type="text", text=speakable(result.text))])
         data = api.structured(result)

@@ -15,7 +15,7 @@ from experiment_debugger.errors import DebuggerError, UnreadableArtifact
 from experiment_debugger.readers.files import open_artifact
 from experiment_debugger.readers.lines import Scan, read_block, to_text
 from experiment_debugger.readers.progress import ProgressReader
-from experiment_debugger.readers.search import line_search
+from experiment_debugger.readers.search import Search, line_search
 from experiment_debugger.readers.timestamps import Clock
 from experiment_debugger.redaction import redact
 from experiment_debugger.report.budget import DEFAULT_TOKENS
@@ -231,6 +231,12 @@ def _at_time(logs: list[Artifact], text: str) -> tuple[Artifact, int, str | None
     raise DebuggerError(f"Expected a line at or after {text[:60]}, found none in {len(logs)} logs.")
 
 
+def _matching_state(raw: bytes, search: Search) -> bytes | None:
+    """The last \r segment of a line that matches: what a progress bar has overwritten is still there."""
+    states = reversed([state for state in raw.split(b"\r") if state.strip()] or [b""])
+    return next((state for state in states if search(shown(state))), None)
+
+
 def _matching(run: Run, logs: list[Artifact], pattern: str, count: int) -> LogWindow:
     """Lines of the first log that match; the note counts the other logs."""
     search = line_search(pattern)
@@ -241,10 +247,11 @@ def _matching(run: Run, logs: list[Artifact], pattern: str, count: int) -> LogWi
         hits = total = 0
         for number, raw in lines_of(log):
             total = number
-            if search(shown(raw)):
+            state = _matching_state(raw, search)
+            if state is not None:
                 hits += 1
                 if len(keep) < count:
-                    keep.append((number, raw))
+                    keep.append((number, state))
         if hits and best is None:
             best = (log, keep, hits, total)
         elif hits:

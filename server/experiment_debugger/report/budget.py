@@ -22,6 +22,7 @@ DEFAULT_TOKENS = 1500
 MIN_TOKENS = 200
 MAX_TOKENS = 50_000
 CUT = "\u2026"
+LONGEST_ERROR = 1200  # characters
 SHORTEST = 40
 """Strings up to this length are never clipped: names, states and enumerated values are among them."""
 
@@ -47,6 +48,14 @@ def capacity(max_tokens: int) -> int:
 def compact(data: Any) -> str:
     """JSON as it leaves: compact, readable characters, no NaN."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def error_line(message: str) -> str:
+    """A complaint as one line; what somebody typed is in the middle of it and may be of any length and content."""
+    line = "".join(mark if mark.isprintable() else " " for mark in speakable(message))
+    line = " ".join(line.split())
+    half = LONGEST_ERROR // 2
+    return line if len(line) <= LONGEST_ERROR else f"{line[:half]} {CUT} {line[-half:]}"
 
 
 def speakable(value: Any) -> Any:
