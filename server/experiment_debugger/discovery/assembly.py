@@ -204,7 +204,8 @@ def _is_binary(entry: Entry) -> bool:
     """Binary at both ends: a log whose head was cut away by copytruncate starts with NULs and ends in text."""
     if not is_binary(read_head(entry.path)):
         return False
-    return is_binary(ends_of(entry.path)[-4096:].encode("utf-8", "replace")) or entry.size <= 4096
+    end = ends_of(entry.path)[-4096:].encode("utf-8", "replace").lstrip(b"\0")  # behind the hole of `copytruncate`
+    return not end or is_binary(end) or entry.size <= 4096
 
 
 def _artifacts(
