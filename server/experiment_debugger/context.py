@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from experiment_debugger.diagnose.onset import traceback_of
@@ -134,16 +134,31 @@ def _git(root: Path) -> tuple[str | None, bool | None]:
     if not os.path.exists(root / ".git"):
         return None, None
     commit = _git_output(root, "rev-parse", "HEAD")
-    status = _git_output(root, "status", "--porcelain", "--untracked-files=no")
+    options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+    status = _git_output(root, "status", *options, env={**os.environ, **_without_filters(root)})
     return commit, None if status is None else bool(status)
 
 
-def _git_output(root: Path, *arguments: str) -> str | None:
+def _without_filters(root: Path) -> dict[str, str]:
+    """Settings that switch the repository's own content filters off: `git status` would start their programs."""
+    wanted = ("--includes", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|smudge|required)$")
+    listed = _git_output(root, "config", "--show-scope", *wanted) or ""
+    scoped = (line.partition("\t") for line in listed.split("\n"))
+    names = [name for scope, _, name in scoped if name and scope not in {"system", "global"}]
+    values = {f"GIT_CONFIG_KEY_{index}": name for index, name in enumerate(names)}
+    values |= {
+        f"GIT_CONFIG_VALUE_{index}": "false" if name.endswith(".required") else "" for index, name in enumerate(names)
+    }
+    return {**values, "GIT_CONFIG_COUNT": str(len(names))}
+
+
+def _git_output(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str | None:
     """Output of one read-only git command; hooks and locks of the repository are left alone."""
     try:
         done = subprocess.run(
             ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(root), *arguments],
             capture_output=True, text=True, encoding="utf-8", errors="replace", timeout=GIT_SECONDS, check=False,
+            env=env,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import socket
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -73,7 +74,20 @@ def serve(transport: Literal["stdio", "streamable-http"] = "stdio", port: int = 
     if transport == "stdio":
         server.run("stdio")
     else:
+        _require_free(port)
         server.run("streamable-http", host=HOST, port=port)
+
+
+def _require_free(port: int) -> None:
+    """Raise `DebuggerError` when the port cannot be had; uvicorn would end the process with a status of its own."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as problem:
+            raise DebuggerError(
+                f"expected a free port; found {HOST}:{port}: {problem.strerror}; name another with --port"
+            ) from None
 
 
 def main() -> None:
