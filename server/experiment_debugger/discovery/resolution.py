@@ -269,10 +269,18 @@ def _none_found(tree: Tree, text: str | None) -> str:
     asked = f"a run '{text}'" if text else "a run"
     if not tree.groups:
         return (
-            f"expected {asked}; found no log, metrics or event file in {tree.project.root}; "
+            f"expected {asked}; found no log, metrics or event file in {tree.project.root}{_unreadable(tree)}; "
             "give the path of a log or set --project"
         )
-    return f"expected {asked}; found none in {tree.project.root}; runs there: {_listing(tree)}; name one or give a path"
+    return (
+        f"expected {asked}; found none in {tree.project.root}{_unreadable(tree)}; "
+        f"runs there: {_listing(tree)}; name one or give a path"
+    )
+
+
+def _unreadable(tree: Tree) -> str:
+    """What could not be looked into may hold the run."""
+    return f" (unreadable: {', '.join(tree.inventory.unreadable[:3])})" if tree.inventory.unreadable else ""
 
 
 def _listing(tree: Tree) -> str:
