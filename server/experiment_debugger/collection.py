@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO
 
 from experiment_debugger.errors import UnreadableArtifact
@@ -15,17 +15,16 @@ from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.project import Project
 from experiment_debugger.readers.facts import FactReader
 from experiment_debugger.readers.files import SNIFF_BYTES, is_text, open_artifact, sniff
-from experiment_debugger.readers.lines import Scan
+from experiment_debugger.readers.lines import Scan, ScanStats
 from experiment_debugger.readers.matches import MatchReader
+from experiment_debugger.readers.numbers import NUMBER_KINDS, has_numbers, read_numbers
 from experiment_debugger.readers.own import OwnDialect
 from experiment_debugger.readers.progress import NO_DIALECT, ProgressReader
-from experiment_debugger.readers.tables import read_table
 from experiment_debugger.readers.timestamps import Clock, find_year
 from experiment_debugger.readers.tracebacks import TracebackReader
 from experiment_debugger.run import Artifact, ArtifactKind, Attempt, Run
 from experiment_debugger.settings import Settings
 
-TABLES = frozenset({".csv", ".tsv", ".jsonl"})
 TEXT_KINDS: tuple[ArtifactKind, ...] = ("log", "scheduler", "kernel", "dump", "notebook")
 FACT_KINDS: tuple[ArtifactKind, ...] = ("config", "job", "status", "environment", "code", "gpu-log")
 LARGEST_FACT_FILE = 4 << 20  # bytes; configs, job files and code beyond that are data
@@ -43,9 +42,9 @@ class Collector:
         """Every text artifact of the run, once and completely; what cannot be read is named."""
         evidence = RunEvidence(run, [], [], self._logs.index.engine)
         year = next((year for artifact in run.of_kind(*TEXT_KINDS) if (year := _year(artifact))), None)
-        for artifact in run.artifacts:
+        for artifact, paths in sources_of(run):
             try:
-                self._take(evidence, artifact, Clock(year))
+                self._take(evidence, artifact, paths, Clock(year))
             except UnreadableArtifact as problem:
                 evidence.unreadable.append(f"{artifact.name}: {str(problem).split(': ', 1)[-1]}")
         evidence.unreadable += run.unreadable
@@ -54,6 +53,9 @@ class Collector:
             f"{entry.name}: {entry.stats.problem} after line {entry.stats.lines}"
             for entry in evidence.all_files()
             if entry.stats.problem
+        ]
+        evidence.unreadable += [
+            f"{entry.name}: {lost}" for entry in evidence.numbers for lost in entry.recorded.problems
         ]
         return evidence
 
@@ -74,13 +76,13 @@ class Collector:
     def _facts(self) -> Scan:
         return Scan([self.literals, FactReader.literals])
 
-    def _take(self, evidence: RunEvidence, artifact: Artifact, clock: Clock) -> None:
+    def _take(self, evidence: RunEvidence, artifact: Artifact, paths: Sequence[Path], clock: Clock) -> None:
         if artifact.kind in TEXT_KINDS:
             _require_text(artifact)
             with open_artifact(artifact.path) as stream:
                 evidence.files.append(self._log(artifact, stream, clock))
-        elif artifact.kind == "metrics" and artifact.path.suffix in TABLES:
-            evidence.tables.append(self._table(artifact))
+        elif artifact.kind in NUMBER_KINDS and has_numbers(artifact.path, artifact.kind):
+            evidence.numbers.append(self._numbers(artifact, paths))
         elif artifact.kind in FACT_KINDS and artifact.size <= LARGEST_FACT_FILE:
             evidence.facts.append(self._fact_file(artifact, clock))
         elif artifact.kind != "other":
@@ -97,16 +99,33 @@ class Collector:
             artifact, stats, matcher.matches, matcher.counts, tracebacks.blocks, progress, last_time, facts.facts
         )
 
-    def _table(self, artifact: Artifact) -> FileEvidence:
-        progress = ProgressReader(self.own)
-        with open_artifact(artifact.path) as stream:
-            stats = read_table(stream, progress)
-        return FileEvidence(artifact, stats, [], {}, progress=progress)
+    def _numbers(self, artifact: Artifact, paths: Sequence[Path]) -> FileEvidence:
+        recorded = read_numbers(paths, artifact.kind)
+        recorded.give_roles(self.own.roles)
+        stats = ScanStats(recorded.records, recorded.bytes, ())
+        return FileEvidence(artifact, stats, [], {}, recorded=recorded)
 
     def _fact_file(self, artifact: Artifact, clock: Clock) -> FileEvidence:
         matcher, facts = self.new_matcher(), FactReader()
         stats = self._facts.run(artifact.path, [matcher, facts], clock)
         return FileEvidence(artifact, stats, matcher.matches, matcher.counts, facts=facts.facts)
+
+
+def sources_of(run: Run) -> Iterator[tuple[Artifact, tuple[Path, ...]]]:
+    """The artifacts of a run, each with its files: the event files of one folder and attempt are one source."""
+    folders: dict[tuple[Path, int], list[Artifact]] = {}
+    for artifact in run.artifacts:
+        if artifact.kind == "tensorboard":
+            folders.setdefault((artifact.path.parent, artifact.attempt), []).append(artifact)
+    for artifact in run.artifacts:
+        if artifact.kind != "tensorboard":
+            yield artifact, (artifact.path,)
+            continue
+        files = folders.pop((artifact.path.parent, artifact.attempt), None)
+        if files:
+            folder = str(PurePath(artifact.name).parent) if len(files) > 1 else artifact.name
+            size, newest = sum(file.size for file in files), max(file.mtime for file in files)
+            yield replace(artifact, name=folder, size=size, mtime=newest), tuple(file.path for file in files)
 
 
 def dialect_of(settings: Settings) -> OwnDialect:

@@ -13,7 +13,8 @@ from experiment_debugger.models import Evidence
 from experiment_debugger.readers.facts import Fact
 from experiment_debugger.readers.lines import ScanStats
 from experiment_debugger.readers.matches import LogMatch
-from experiment_debugger.readers.progress import Column, ProgressReader
+from experiment_debugger.readers.progress import ProgressReader
+from experiment_debugger.readers.series import Histogram, Recorded, Series, last_step
 from experiment_debugger.readers.tracebacks import Traceback
 from experiment_debugger.redaction import redact
 from experiment_debugger.run import Artifact, Run
@@ -34,6 +35,13 @@ class FileEvidence:
     progress: ProgressReader = field(default_factory=ProgressReader)
     last_time: float | None = None
     facts: list[Fact] = field(default_factory=list)
+    recorded: Recorded = field(default_factory=Recorded)
+    """What a source of numbers holds; for logs the numbers stand in `progress`."""
+
+    @property
+    def series(self) -> list[Series]:
+        """All metric series of this file."""
+        return [*self.progress.series.values(), *self.recorded]
 
     @property
     def name(self) -> str:
@@ -83,41 +91,50 @@ class RunEvidence:
     files: list[FileEvidence]
     facts: list[FileEvidence]
     engine: str
-    tables: list[FileEvidence] = field(default_factory=list)
+    numbers: list[FileEvidence] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     not_looked_at: list[str] = field(default_factory=list)
 
     def all_files(self) -> Iterator[FileEvidence]:
-        """Logs first, then metric tables, configs, job files, code and the like."""
+        """Logs first, then sources of numbers, configs, job files, code and the like."""
         yield from self.files
-        yield from self.tables
+        yield from self.numbers
         yield from self.facts
 
     def file(self, name: str) -> FileEvidence | None:
         """The evidence of one artifact by its shown name."""
         return next((entry for entry in self.all_files() if entry.name == name), None)
 
-    def columns(self, *roles: str) -> Iterator[tuple[FileEvidence, Column]]:
-        """All metric columns of these roles."""
-        for entry in (*self.files, *self.tables):
-            for column in entry.progress.columns.values():
-                if column.role in roles:
-                    yield entry, column
+    def series(self, *roles: str) -> Iterator[tuple[FileEvidence, Series]]:
+        """All metric series of these roles (of any role when none is given), each with the source that it stands in."""
+        for entry in (*self.files, *self.numbers):
+            for series in entry.series:
+                if series.values and (not roles or series.role in roles):
+                    yield entry, series
+
+    def histograms(self) -> Iterator[tuple[FileEvidence, Histogram]]:
+        """All distributions that trackers recorded."""
+        for entry in self.numbers:
+            for histogram in entry.recorded.histograms:
+                yield entry, histogram
 
     @property
     def planned_steps(self) -> int | None:
-        """The number of optimizer steps that the run was going to make, where some log says so."""
+        """The number of optimizer steps that the run was going to make, where some log or tracker says so."""
         reported = max((entry.progress.total_steps or 0 for entry in self.files), default=0)
         written = (
             int(fact.value) for entry in self.all_files() for fact in entry.facts if fact.name == "planned_steps"
         )
-        return reported or next(written, None)
+        recorded = max((entry.recorded.planned_steps or 0 for entry in self.numbers), default=0)
+        return reported or recorded or next(written, None)
 
     @property
     def last_step(self) -> int | None:
-        """The largest step reported anywhere."""
-        last = max((step for entry in self.files for step in entry.progress.steps), default=-1)
-        return last if last >= 0 else None
+        """The largest optimizer step reported anywhere: by the logs, else by what was recorded next to them."""
+        logged = max((step for entry in self.files for step in entry.progress.steps), default=-1)
+        if logged >= 0:
+            return logged
+        return last_step([series for entry in self.numbers for series in entry.series])
 
     @cached_property
     def _timeline(self) -> list[tuple[float, int]]:

@@ -7,9 +7,10 @@ import math
 
 import pytest
 
-from experiment_debugger.readers.dialects import read_report, role_of
+from experiment_debugger.readers.dialects import read_report
 from experiment_debugger.readers.lines import Scan
 from experiment_debugger.readers.progress import ProgressReader
+from experiment_debugger.readers.roles import role_of
 from experiment_debugger.readers.templates import ReportReader
 from experiment_debugger.readers.timestamps import Clock
 
@@ -71,8 +72,8 @@ def test_a_dict_takes_the_step_of_the_training_bar_not_of_the_evaluation_bar() -
         "{'eval_loss': nan, 'eval_runtime': 64.9, 'epoch': 0.17}\n"
     )
     assert list(reader.steps) == [20, 200]
-    column = next(column for column in reader.columns.values() if column.role == "eval-loss")
-    assert math.isnan(column.values[0])
+    series = next(series for series in reader.series.values() if series.role == "eval-loss")
+    assert math.isnan(series.values[0])
 
 
 def test_lightning_bars_on_one_line_are_reports_of_their_own() -> None:
@@ -94,7 +95,7 @@ def test_keras_counts_of_samples_become_batches() -> None:
 def test_percentages_of_samples_give_no_step() -> None:
     reader = read("Train Epoch: 27 [ 1664000/10019840 (16%)] Loss: nan (nan) LR: 0.000028\n")
     assert list(reader.steps) == [-1]
-    assert math.isnan(next(iter(reader.columns.values())).values[0])
+    assert math.isnan(next(iter(reader.series.values())).values[0])
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_roles_follow_the_name(key: str, role: str | None) -> None:
 
 def test_ranks_of_one_log_are_kept_apart() -> None:
     reader = read("[rank0]: step 1 loss 1.0\n[rank1]: step 1 loss nan\n")
-    assert {column.rank: column.values[0] for column in reader.columns.values()}[0] == 1.0
+    assert {column.rank: column.values[0] for column in reader.series.values()}[0] == 1.0
     assert list(reader.ranks) == [0, 1]
 
 

@@ -128,7 +128,7 @@ def _verdict(hypotheses: Sequence[Hypothesis], ending: Ending, evidence: RunEvid
 
 def _saw_the_loss(evidence: RunEvidence) -> bool:
     """Whether the losses that the run logs were seen: in text or tables, or nothing is left that may hold them."""
-    if any(column.values for _, column in evidence.columns("loss", "eval-loss", "metric")):
+    if any(True for _ in evidence.series("loss", "eval-loss", "metric")):
         return True
     unread = {"tensorboard", "wandb", "metrics"}
     return not any(artifact.kind in unread for artifact in evidence.run.artifacts)
@@ -136,9 +136,7 @@ def _saw_the_loss(evidence: RunEvidence) -> bool:
 
 def _nonfinite_at_end(evidence: RunEvidence) -> bool:
     """Whether a reported loss ends non-finite without being a finding (a perplexity that overflows)."""
-    return any(
-        column.values and not math.isfinite(column.values[-1]) for _, column in evidence.columns("loss", "eval-loss")
-    )
+    return any(not math.isfinite(series.values[-1]) for _, series in evidence.series("loss", "eval-loss"))
 
 
 _BAD_STATES = frozenset({"failed", "cancelled", "timeout", "preempted"})

@@ -92,7 +92,7 @@ def _not_applicable(rule: str, evidence: RunEvidence, book: Rulebook) -> str | N
         "kernel": bool(evidence.files),
         "config": any(entry.artifact.kind in {"config", "job"} for entry in evidence.facts) or bool(evidence.files),
         "code": any(entry.artifact.kind == "code" for entry in evidence.facts),
-        "series": any(entry.progress.columns for entry in (*evidence.files, *evidence.tables)),
+        "series": any(entry.series for entry in (*evidence.files, *evidence.numbers)),
         "pair": False,
     }
     names = {"log": "log", "series": "metric series", "code": "code", "pair": "second run", "config": "config"}
@@ -130,15 +130,8 @@ def _from_matches(entry: FileEvidence, rule: Signature, rank: int | None, matche
     lasting = [match for match in matches if rule.mode in LASTING or not entry.recovered_after(match.line, rank)]
     chosen = lasting or matches
     first = chosen[0]
-    return Finding(
-        rule=rule.id,
-        mode=rule.mode,
-        kind=rule.kind,
-        symptom_class=rule.symptom_class,
-        role=rule.role,
-        level=rule.level,
-        title=rule.title,
-        position=Position(
+    return rule.finding(
+        Position(
             path=entry.name,
             line=first.line,
             step=entry.steps_before(first.line),
@@ -147,7 +140,7 @@ def _from_matches(entry: FileEvidence, rule: Signature, rank: int | None, matche
             rank=rank,
             attempt=entry.artifact.attempt,
         ),
-        evidence=tuple(evidence_of(entry, match) for match in chosen[:QUOTED_PER_FINDING]),
+        (evidence_of(entry, match) for match in chosen[:QUOTED_PER_FINDING]),
         count=entry.counts.get(rule.id, len(matches)),
         values=first.groups,
         recovered=not lasting,

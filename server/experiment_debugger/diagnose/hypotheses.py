@@ -194,7 +194,7 @@ def determinism_of(root: Finding, findings: Sequence[Finding], evidence: RunEvid
 def healthy_summary(ending: Ending, evidence: RunEvidence, findings: Sequence[Finding]) -> str:
     """What makes the run healthy, in one or two sentences."""
     end = _end_of(ending)
-    seen = any(True for _ in evidence.columns("loss", "eval-loss"))
+    seen = any(True for _ in evidence.series("loss", "eval-loss"))
     losses = ", and its losses are finite" if seen else "; no loss stands in its text"
     recovered = sum(finding.recovered and finding.role in {"root", "symptom"} for finding in findings)
     step = f", last step {evidence.last_step}" if evidence.last_step is not None else ""

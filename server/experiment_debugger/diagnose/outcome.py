@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiment_debugger.diagnose.ranking import comes_before
+from experiment_debugger.discovery.declared import run_state
 from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding, RunState
 from experiment_debugger.rules.rulebook import Rulebook
-
-_STATES: tuple[tuple[re.Pattern[str], RunState], ...] = (
-    (re.compile(r"time.?out|time.?limit", re.IGNORECASE), "timeout"),
-    (re.compile(r"preempt", re.IGNORECASE), "preempted"),
-    (re.compile(r"cancel", re.IGNORECASE), "cancelled"),
-    (re.compile(r"fail|crash|error|oom|out.of.memory|died|killed|dead", re.IGNORECASE), "failed"),
-    (re.compile(r"complete|success|finished|done", re.IGNORECASE), "completed"),
-    (re.compile(r"running|active|in.progress", re.IGNORECASE), "running"),
-)
-
 
 DEADLY = frozenset({"crash", "oom", None})
 FRESH_STAMP = 14 * 3600.0
@@ -47,11 +37,6 @@ class Ending:
     said_by: Finding | None
 
 
-def state_of(text: str | None) -> RunState | None:
-    """A declared state in the vocabulary of the contract."""
-    return next((state for pattern, state in _STATES if text and pattern.search(text)), None)
-
-
 def ending_of(
     evidence: RunEvidence, findings: Sequence[Finding], failures: Sequence[Finding], book: Rulebook
 ) -> Ending:
@@ -62,7 +47,7 @@ def ending_of(
     in_progress = any(_ends_in_progress(entry) for entry in evidence.files)
     reached = any(entry.progress.reached_plan for entry in evidence.files)
     normal = not after and (last is not None or reached)
-    declared = state_of(evidence.run.declared.state) == "running"
+    declared = run_state(evidence.run.declared.state) == "running"
     alive = not failures and not normal and (declared or (in_progress and is_alive(evidence)))
     lived_on = (last is not None or reached) and all(_lets_live(failure) for failure in failures)
     state = "running" if alive else _state(evidence, failures, normal or lived_on, book)
@@ -92,10 +77,7 @@ def _state(evidence: RunEvidence, failures: Sequence[Finding], ended: bool, book
             return info.run_state
     if failures and not ended and any(failure.level in {"fatal", "error"} for failure in failures):
         return "failed"
-    declared = state_of(evidence.run.declared.state)
-    if ended:
-        return "completed"
-    return declared or "unknown"
+    return "completed" if ended else run_state(evidence.run.declared.state)
 
 
 def _ends_in_progress(entry: FileEvidence) -> bool:

@@ -15,14 +15,16 @@ from pathlib import Path
 from experiment_debugger.discovery.attempts import assign_attempts, rotation_of
 from experiment_debugger.discovery.declared import declare, job_in_name
 from experiment_debugger.discovery.grouping import Group, owners, words_of_runs
-from experiment_debugger.discovery.inventory import Entry, Inventory, read_head
+from experiment_debugger.discovery.inventory import Entry, Inventory
 from experiment_debugger.discovery.jobfiles import JobFile, read_job
-from experiment_debugger.discovery.kinds import COMPRESSED, is_binary
+from experiment_debugger.discovery.kinds import COMPRESSED
 from experiment_debugger.discovery.links import Names, dumps_of_run, linked_groups, named_entries, names_in
 from experiment_debugger.discovery.names import PREFERRED, label, rank_of, stem
 from experiment_debugger.discovery.registry import Record, known_risks, read_status
 from experiment_debugger.discovery.text_ends import ends_of
+from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.project import Project
+from experiment_debugger.readers.files import is_text, sniff
 from experiment_debugger.run import Artifact, ArtifactKind, Attempt, Run
 
 MAX_CODE = 400
@@ -201,11 +203,11 @@ def _readable(project: Project, why: dict[Entry, str], unreadable: list[str]) ->
 
 
 def _is_binary(entry: Entry) -> bool:
-    """Binary at both ends: a log whose head was cut away by copytruncate starts with NULs and ends in text."""
-    if not is_binary(read_head(entry.path)):
+    """Whether a log is no text; what cannot be opened is named by whoever reads it."""
+    try:
+        return not is_text(sniff(Path(entry.path)))
+    except (OSError, UnreadableArtifact):
         return False
-    end = ends_of(entry.path)[-4096:].encode("utf-8", "replace").lstrip(b"\0")  # behind the hole of `copytruncate`
-    return not end or is_binary(end) or entry.size <= 4096
 
 
 def _artifacts(

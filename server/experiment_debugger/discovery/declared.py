@@ -34,9 +34,9 @@ _COMMIT = re.compile(
 _SLURM_FILE = re.compile(r"(?:slurm[-_]|[-_.]|^)([1-9]\d{3,11})(?:_\d+)?\.(?:out|err|log|txt)(?:\.gz)?$")
 
 
-def run_state(text: str) -> RunState:
+def run_state(text: str | None) -> RunState:
     """The state that a scheduler's or a person's words mean; `unknown` where they mean none."""
-    return next((state for state, pattern in _STATES if pattern.search(text)), "unknown")
+    return next((state for state, pattern in _STATES if text and pattern.search(text)), "unknown")
 
 
 def state_of(

@@ -210,13 +210,3 @@ def _uncompressed(name: str) -> str:
 
 def _extension(name: str) -> str:
     return name.rpartition(".")[2].lower() if "." in name.lstrip(".") else ""
-
-
-_TEXT_BYTES = bytes({7, 8, 9, 10, 12, 13, 27, *range(32, 256)})
-
-
-def is_binary(head: bytes) -> bool:
-    """Whether the first bytes are no text; UTF-16 with a byte order mark is text, stray NULs of a torn log too."""
-    if not head or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return False
-    return len(head.translate(None, _TEXT_BYTES)) > 0.03 * len(head)

@@ -22,7 +22,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+
+from experiment_debugger.readers.roles import role_of
 
 DIGITS = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
 NOT_FINITE = r"[nN]a[nN]|[iI]nf(?:inity)?|NAN|INF"
@@ -58,27 +59,6 @@ _ETA = re.compile(r"\beta[:=]? ?(?:(?P<d>\d+) days?, )?(?P<h>\d+):(?P<m>\d\d):(?
 _DARKNET = re.compile(rf"^\s*(?P<step>\d+): (?P<loss>{NUMBER}), (?P<average>{NUMBER}) avg(?: loss)?, ")
 _ULTRALYTICS = re.compile(r"^\s*(?P<epoch>\d+)/(?P<epochs>\d+)\s+[\d.]+G\s+(?P<numbers>[\d.naif\s]+?)\s+\d+\s+\d+:")
 
-ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("loss-scale", re.compile(r"loss[_ ]?scale|scaler|^scale$", re.IGNORECASE)),
-    (
-        "eval-loss",
-        re.compile(r"^(?:\w+[/_ ])?(?:val|valid|validation|eval|test|dev)(?:id|uation)?[/_ .]?\w*loss|^v_?loss|^loss_(?:val|test)", re.IGNORECASE),
-    ),
-    ("grad-norm", re.compile(r"grad[_ ]?norm|^gnorm|gradient[_ ]?norm|total_norm", re.IGNORECASE)),
-    ("learning-rate", re.compile(r"^(?:base_)?lr(?:[-_/].*)?$|learning[_ ]?rate", re.IGNORECASE)),
-    ("data-time", re.compile(r"^data(?:[_ ]?(?:time|wait|t))?$|data_?time", re.IGNORECASE)),
-    ("step-time", re.compile(r"^(?:batch_?time|step_?time|time|sec/step)$", re.IGNORECASE)),
-    (
-        "loss",
-        re.compile(r"loss(?:es)?(?:[_/].*)?$|^loss_?value$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|(?:^|[-_/])(?:rmse|mape?|mae|l[12]|m?logloss)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
-    ),
-    ("memory", re.compile(r"mem(?:ory)?(?:_|$)|alloc(?:ated)?(?:_|$)|reserved(?:_|$)", re.IGNORECASE)),
-    (
-        "metric",
-        re.compile(r"acc(?:uracy)?\d*$|top[-_@]?\d|dice|iou|map|\bf1|auc|bleu|wer|reward|recall|precision|r@\d|ctc|fer$", re.IGNORECASE),
-    ),
-)  # fmt: skip
-_NOT_LOSS = re.compile(r"weight|coef|scale|lambda|early|best|total_loss_mask|num_|free", re.IGNORECASE)
 _EVALUATION = re.compile(
     r"\b(?:val(?:id(?:ation)?)?|eval(?:uation|uating)?|test(?:ing)?|dev)\b|Epoch\(val\)|Validation|'eval_|\"valid_",
     re.IGNORECASE,
@@ -92,15 +72,6 @@ _NOT_TRAINING = re.compile(
 FEWEST_NAMES = 1
 """Named numbers that a counted line must exceed to be a report of an own loop: the count itself and one more."""
 LEARNING_ROLES = frozenset({"loss", "eval-loss", "grad-norm", "learning-rate", "metric"})
-
-
-@lru_cache(maxsize=4096)
-def role_of(key: str) -> str | None:
-    """The role of a metric by its name, or None."""
-    for role, pattern in ROLES:
-        if pattern.search(key):
-            return None if role in {"loss", "eval-loss"} and _NOT_LOSS.search(key) else role
-    return None
 
 
 @dataclass(slots=True)

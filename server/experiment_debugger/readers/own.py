@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from experiment_debugger.readers.dialects import Report, role_of
+from experiment_debugger.readers.dialects import Report
+from experiment_debugger.readers.roles import role_of
 
 POSITIONS = frozenset({"step", "total", "epoch"})
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_]+[=:]?(?![A-Za-z_=:]*[?*{])")

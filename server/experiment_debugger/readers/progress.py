@@ -12,12 +12,13 @@ import re
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
-from experiment_debugger.readers.dialects import Report, read_bar, role_of, split_bars
+from experiment_debugger.readers.dialects import Report, read_bar, split_bars
 from experiment_debugger.readers.lines import Consumer, Line
 from experiment_debugger.readers.own import OwnDialect
 from experiment_debugger.readers.prefixes import split_prefix
+from experiment_debugger.readers.roles import role_of
+from experiment_debugger.readers.series import Series
 from experiment_debugger.readers.templates import ReportReader
 
 _KERAS_SAMPLES = re.compile(r"^Train on (\d+) samples")
@@ -25,7 +26,6 @@ _EPOCH_HEADER = re.compile(r"(?:^|[\s:\]])Epoch (\d+)(?:/(\d+))?\s*$")
 _BATCH_HEADER = re.compile(r"^\s*\[batch=(\d+)/(\d+)\]:$")
 _HF_TOTAL = re.compile(r"Total optimization steps = ([\d,]+)")
 _HF_EPOCHS = re.compile(r"Num Epochs = ([\d,]+)")
-MOST_TEXTS = 400  # kept texts of one column
 MOST_BAR_LINES = 100_000  # lines with a bar of one total
 LONGEST_REPORT = 4000  # characters
 MOST_STEPS = 1 << 62
@@ -43,57 +43,6 @@ TELLING_WORDS = (*_WORDS.split(), *_SPACED, "auc", "rmse", "logloss", "s l1: ", 
 NO_DIALECT = OwnDialect()
 
 
-@dataclass(slots=True)
-class Column:
-    """One metric of one file and rank: parallel arrays, `step` -1 where unknown."""
-
-    key: str
-    role: str | None
-    rank: int | None
-    evaluation: bool
-    lines: array[int] = field(default_factory=lambda: array("q"))
-    steps: array[int] = field(default_factory=lambda: array("q"))
-    values: array[float] = field(default_factory=lambda: array("d"))
-    texts: dict[int, str] = field(default_factory=dict)
-    """The text of values that someone may want to quote: around a step from finite to not finite, new peaks, drops."""
-    _last_text: str = ""
-    _peak: float = -math.inf
-    _newest: int = -1
-
-    def add(self, line: int, step: int, value: float, text: str) -> None:
-        """Append one value and keep its text where it is remarkable."""
-        index, previous = len(self.values), self.values[-1] if self.values else math.inf
-        self.lines.append(line)
-        self.steps.append(step)
-        self.values.append(value)
-        if len(self.texts) < MOST_TEXTS and self._is_remarkable(value, previous, index):
-            self.texts[index] = text
-            if index and self.role != "memory":
-                self.texts.setdefault(index - 1, self._last_text)
-        self._last_text = text
-
-    def _is_remarkable(self, value: float, previous: float, index: int) -> bool:
-        if not math.isfinite(value):
-            return index == 0 or math.isfinite(previous)
-        if self.role == "loss-scale":
-            return value < previous
-        if self.role == "loss" and value == 0.0:
-            return previous != 0.0
-        if self.role == "memory":
-            if self._newest > 0:
-                del self.texts[self._newest]
-            self._newest = index
-            return True
-        if value > self._peak and self.role == "grad-norm":
-            self._peak = value
-            return True
-        return False
-
-    def nonfinite_from(self) -> int | None:
-        """Index of the first NaN or infinite value, or None."""
-        return next((i for i, value in enumerate(self.values) if not math.isfinite(value)), None)
-
-
 class ProgressReader(Consumer):
     """Collects the progress of one file: parallel arrays, one entry a report (unknown: step and rank -1, time NaN)."""
 
@@ -102,7 +51,7 @@ class ProgressReader(Consumer):
     def __init__(self, own: OwnDialect = NO_DIALECT) -> None:
         self.literals = (*self.literals, *own.literals)
         self._own = own
-        self.columns: dict[tuple[str, int | None, bool], Column] = {}
+        self.series: dict[tuple[str, int | None, bool], Series] = {}
         self.lines: array[int] = array("q")
         self.steps: array[int] = array("q")
         self.times: array[float] = array("d")
@@ -275,8 +224,8 @@ class ProgressReader(Consumer):
             self.ranks.append(-1 if rank is None else rank)
             self.evaluation.append(report.evaluation)
         for key, value in report.values.items():
-            column = self.columns.get((key, rank, report.evaluation))
-            if column is None:
-                column = Column(key, self._own.role_of(key), rank, report.evaluation)
-                self.columns[key, rank, report.evaluation] = column
-            column.add(line, number, value, text)
+            series = self.series.get((key, rank, report.evaluation))
+            if series is None:
+                series = Series(key, self._own.role_of(key), rank, report.evaluation)
+                self.series[key, rank, report.evaluation] = series
+            series.add(number, value, math.nan if time is None else time, line, text)

@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO, Any
 
-from experiment_debugger.readers.dialects import Report, role_of
-from experiment_debugger.readers.lines import TAIL_LINES, WINDOW, ScanStats, read_block, to_text
-from experiment_debugger.readers.progress import ProgressReader
+from experiment_debugger.readers.lines import read_block, to_text
+from experiment_debugger.readers.series import Axis, Recorded
 
 _STEP = re.compile(
     r"^(?:global_?step|step|steps|iter|iteration|it|_step|training_iteration|trainer/global_step|num_updates)$",
@@ -29,27 +28,34 @@ LONGEST_ROW = 1 << 16  # bytes
 MOST_COLUMNS = 400
 
 
-def read_table(stream: IO[bytes], progress: ProgressReader) -> ScanStats:
-    """Feed every row with a known column into `progress`; rows that do not parse are passed over and counted."""
-    number = size = bad = 0
-    tail: list[tuple[int, str]] = []
-    header: list[str] = []
+def read_table(stream: IO[bytes]) -> Recorded:
+    """The series of all numeric columns; rows that do not parse are passed over and counted."""
+    recorded, header, bad = Recorded(), list[str](), 0
     for raw in _lines(stream):
-        number, size = number + 1, size + len(raw) + 1
+        recorded.records, recorded.bytes = recorded.records + 1, recorded.bytes + len(raw) + 1
         text = to_text(raw[:LONGEST_ROW]).strip()
         if not text:
             continue
-        tail = [*tail[-TAIL_LINES + 1 :], (number, text[:WINDOW])]
         if not header and not text.startswith("{"):
             header = _split(text)[:MOST_COLUMNS]
             continue
         row = _json_row(text) if text.startswith("{") else dict(zip(header, _split(text), strict=False))
         bad += row is None
-        report = _report(row or {})
-        if report is not None:
-            progress.add_report(number, None, report, text)
-    problem = f"{bad} rows are no valid JSON" if bad else None
-    return ScanStats(number, size, tuple(tail), problem)
+        _take(recorded, row or {}, text)
+    if bad:
+        recorded.problems.append(f"{bad} rows are no valid JSON")
+    return recorded
+
+
+def _take(recorded: Recorded, row: dict[str, Any], text: str) -> None:
+    numbers = {key: number for key, cell in row.items() if (number := _number(cell)) is not None}
+    step = next((int(number) for key, number in numbers.items() if _STEP.match(key) and math.isfinite(number)), None)
+    epoch = next((int(number) for key, number in numbers.items() if _EPOCH.match(key) and math.isfinite(number)), None)
+    axis: Axis = "step" if step is not None else "record" if epoch is None else "epoch"
+    position = step if step is not None else recorded.records if epoch is None else epoch
+    for key, number in numbers.items():
+        if not _STEP.match(key) and not _EPOCH.match(key):
+            recorded.of(key, axis=axis).add(position, number, line=recorded.records, text=text)
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
@@ -73,22 +79,6 @@ def _json_row(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
-
-
-def _report(row: dict[str, Any]) -> Report | None:
-    values: dict[str, float] = {}
-    report = Report(values, evaluation=False)
-    for key, cell in row.items():
-        number = _number(cell)
-        if number is None:
-            continue
-        if _STEP.match(key) and math.isfinite(number):
-            report.step = int(number)
-        elif _EPOCH.match(key) and math.isfinite(number):
-            report.epoch = number
-        elif role_of(key) is not None:
-            values[key] = number
-    return report if values else None
 
 
 def _number(cell: Any) -> float | None:

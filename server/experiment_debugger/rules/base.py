@@ -35,7 +35,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from experiment_debugger.models import Finding, Frozen, Kind, Level, Mode, Role, RunState, Within
+from experiment_debugger.models import Evidence, Finding, Frozen, Kind, Level, Mode, Position, Role, RunState, Within
 
 ID_PATTERN = r"^[a-z][a-z0-9]*(?:-[a-z0-9]+)+$"
 MIN_LITERAL = 6
@@ -119,6 +119,11 @@ class RuleInfo(Frozen):
         if self.role in {"root", "symptom"} and self.mode is None:
             raise ValueError(f"role {self.role} needs a mode")
         return self
+
+    def finding(self, position: Position, evidence: Iterable[Evidence], **facts: Any) -> Finding:
+        """A finding of this rule; `facts` are its further fields, and those that differ from the rule's own."""
+        own = {name: getattr(self, name) for name in ("mode", "kind", "symptom_class", "role", "level", "title")}
+        return Finding(rule=self.id, position=position, evidence=tuple(evidence), **{**own, **facts})
 
 
 class Signature(RuleInfo):

@@ -1,93 +1,93 @@
-"""Findings about one metric column: what every detector of numbers shares."""
+"""Findings about one metric series: what every detector of numbers shares."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from experiment_debugger.evidence import FileEvidence, quote_of
-from experiment_debugger.models import Evidence, Finding, Level, Mode, Position, Role, as_value
-from experiment_debugger.readers.progress import Column
+from experiment_debugger.models import Evidence, Finding, Position, as_value
+from experiment_debugger.readers.series import Series
+from experiment_debugger.rules.base import RuleInfo
 
 
 def series_finding(
     entry: FileEvidence,
-    column: Column,
+    series: Series,
     index: int,
+    info: RuleInfo,
     *,
-    rule: str,
     title: str,
     recovered: bool = False,
-    level: Level = "error",
-    role: Role = "root",
-    mode: Mode = "nan-gradient",
+    also: Sequence[int] = (),
+    **facts: Any,
 ) -> Finding:
-    """A finding at one value of a column, quoting it and the value before."""
-    line, step = column.lines[index], column.steps[index]
-    evidence = [_point(entry, column, index)]
-    if index > 0 and index - 1 in column.texts:
-        evidence.append(_point(entry, column, index - 1))
-    return Finding(
-        rule=rule,
-        mode=mode,
-        symptom_class="nonfinite",
-        role=role,
-        level=level,
+    """A finding at one value of a series, quoting it, the value before and those at the indices `also`."""
+    quoted = [index, *([index - 1] if index > 0 and index - 1 in series.texts else []), *also]
+    return info.finding(
+        position_of(entry, series, index),
+        (point(entry, series, at) for at in dict.fromkeys(quoted)),
         title=title,
-        position=Position(
-            path=entry.name,
-            line=line,
-            step=step if step >= 0 else entry.steps_before(line),
-            time=_time(entry, line),
-            rank=column.rank if column.rank is not None else entry.artifact.rank,
-            attempt=entry.artifact.attempt,
-        ),
-        evidence=tuple(evidence),
-        values={"key": column.key, "value": str(as_value(column.values[index]))},
+        values={"key": series.key, "value": str(as_value(series.values[index]))},
         recovered=recovered,
+        **facts,
     )
 
 
-def _time(entry: FileEvidence, line: int) -> float | None:
-    progress = entry.progress
-    for at, number in enumerate(progress.lines):
-        if number == line:
-            return None if math.isnan(progress.times[at]) else progress.times[at]
-    return None
+def position_of(entry: FileEvidence, series: Series, index: int) -> Position:
+    """Where in the run a point stands."""
+    line, step, time = series.lines[index], step_at(series, index), series.times[index]
+    return Position(
+        path=entry.name,
+        line=line or None,
+        step=entry.steps_before(line) if step is None and line else step,
+        time=None if math.isnan(time) else time,
+        rank=series.rank if series.rank is not None else entry.artifact.rank,
+        attempt=entry.artifact.attempt,
+    )
 
 
-def _point(entry: FileEvidence, column: Column, index: int) -> Evidence:
-    line, step = column.lines[index], column.steps[index]
+def step_at(series: Series, index: int) -> int | None:
+    """The optimizer step of a point, where the series counts those."""
+    step = series.steps[index]
+    return step if step >= 0 and series.axis == "step" else None
+
+
+def point(entry: FileEvidence, series: Series, index: int) -> Evidence:
+    """One point as evidence: key, step, value, and file line where it was text."""
+    line = series.lines[index]
     return Evidence(
         path=entry.name,
-        line=line,
-        step=step if step >= 0 else None,
-        key=column.key,
-        value=as_value(column.values[index]),
-        quote=_quote(column, index),
+        line=line or None,
+        step=step_at(series, index) if line else series.steps[index],
+        key=series.key,
+        value=as_value(series.values[index]),
+        quote=_quote(series, index) if line else None,
     )
 
 
-def _quote(column: Column, index: int) -> str | None:
-    text = column.texts.get(index)
+def _quote(series: Series, index: int) -> str | None:
+    text = series.texts.get(index)
     if text is None:
         return None
-    at = max(text.find(column.key), 0)
-    return quote_of(text, (at, at + len(column.key) + 12))
+    at = max(text.find(series.key), 0)
+    return quote_of(text, (at, at + len(series.key) + 12))
 
 
 def loss_tells(entry: FileEvidence, line: int) -> bool:
     """Whether a loss is not finite, or exactly zero, at this line or before: then it says what its gradient would."""
     return any(
         number <= line and (not math.isfinite(value) or (value == 0.0 and number == line))
-        for column in entry.progress.columns.values()
-        if column.role == "loss" and not column.evaluation
-        for number, value in zip(column.lines, column.values, strict=True)
+        for series in entry.series
+        if series.role == "loss" and not series.evaluation
+        for number, value in zip(series.lines, series.values, strict=True)
     )
 
 
 def loss_is_bad(entry: FileEvidence) -> bool:
     """Whether a training loss of this file was ever not finite."""
     return any(
-        column.role == "loss" and not column.evaluation and column.nonfinite_from() is not None
-        for column in entry.progress.columns.values()
+        series.role == "loss" and not series.evaluation and series.nonfinite_from() is not None
+        for series in entry.series
     )

@@ -84,14 +84,8 @@ def _finding(entry: FileEvidence, block: Traceback) -> Finding:
     if block is not root:
         quoted.append((block.last, block.text))
     symptom_class, role = _class_of(root.exception)
-    return Finding(
-        rule="python-exception",
-        mode="crash",
-        symptom_class=symptom_class,
-        role=role,
-        level="fatal",
-        title=_title(root),
-        position=Position(
+    return python_exception.info.finding(
+        Position(
             path=entry.name,
             line=root.last,
             step=entry.steps_before(root.first),
@@ -100,12 +94,13 @@ def _finding(entry: FileEvidence, block: Traceback) -> Finding:
             rank=rank,
             attempt=entry.artifact.attempt,
         ),
-        evidence=tuple(
-            Evidence(
-                path=entry.name, line=line, step=entry.steps_before(line), quote=quote_of(_with_prefix(root, text))
-            )
+        (
+            Evidence(path=entry.name, line=line, step=entry.steps_before(line), quote=quote_of(root.prefix + text))
             for line, text in quoted
         ),
+        symptom_class=symptom_class,
+        role=role,
+        title=_title(root),
         values=_values(root),
         exception=root.exception,
         recovered=entry.recovered_after(block.last, rank),
@@ -117,10 +112,6 @@ def _class_of(exception: str) -> tuple[str, Role]:
     if name in INTERRUPTED:
         return "teardown", "teardown"
     return ("peer-lost", "symptom") if name in PEER_GONE else ("code-error", "root")
-
-
-def _with_prefix(block: Traceback, text: str) -> str:
-    return f"{block.prefix}{text}"
 
 
 def _title(block: Traceback) -> str:

@@ -49,14 +49,8 @@ def _is_told(entry: FileEvidence, book: Rulebook) -> bool:
 
 
 def _finding(entry: FileEvidence, line: int, text: str) -> Finding:
-    return Finding(
-        rule="log-last-words-fatal",
-        mode="crash",
-        symptom_class="code-error",
-        role="root",
-        level="fatal",
-        title="the last words of the log are a fatal error",
-        position=Position(
+    return log_last_words_fatal.info.finding(
+        Position(
             path=entry.name,
             line=line,
             step=entry.steps_before(line),
@@ -64,5 +58,5 @@ def _finding(entry: FileEvidence, line: int, text: str) -> Finding:
             rank=entry.artifact.rank,
             attempt=entry.artifact.attempt,
         ),
-        evidence=(Evidence(path=entry.name, line=line, quote=quote_of(text)),),
+        [Evidence(path=entry.name, line=line, quote=quote_of(text))],
     )

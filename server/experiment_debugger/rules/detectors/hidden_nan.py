@@ -37,8 +37,8 @@ NOT_ZERO = 0.05
 def loss_zero_grad_nan(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """Reports with loss exactly 0 next to a NaN gradient norm."""
     for entry in evidence.files:
-        losses = [column for column in entry.progress.columns.values() if column.role == "loss"]
-        norms = [column for column in entry.progress.columns.values() if column.role == "grad-norm"]
+        losses = [series for series in entry.series if series.role == "loss"]
+        norms = [series for series in entry.series if series.role == "grad-norm"]
         for loss in losses:
             zero = {line: i for i, line in enumerate(loss.lines) if loss.values[i] == 0.0}
             for norm in norms:
@@ -48,7 +48,7 @@ def loss_zero_grad_nan(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
                         entry,
                         norm,
                         bad[0],
-                        rule="loss-zero-grad-nan",
+                        loss_zero_grad_nan.info,
                         title=f"{loss.key} reads 0.0 while {norm.key} is nan, in {len(bad)} reports, the first",
                     )
 
@@ -69,17 +69,17 @@ def loss_zero_grad_nan(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
 )
 def loss_drops_to_exact_zero(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """Training losses that end in exact zeros right after ordinary values."""
-    for entry, column in evidence.columns("loss"):
-        values = column.values
+    for entry, series in evidence.series("loss"):
+        values = series.values
         first = len(values)
         while first > 0 and values[first - 1] == 0.0:
             first -= 1
-        if column.evaluation or first == 0 or len(values) - first < ZEROS or not values[first - 1] > NOT_ZERO:
+        if series.evaluation or first == 0 or len(values) - first < ZEROS or not values[first - 1] > NOT_ZERO:
             continue
         yield series_finding(
             entry,
-            column,
+            series,
             first,
-            rule="loss-drops-to-exact-zero",
-            title=f"{column.key} fell from {values[first - 1]:g} to exactly 0.0 for {len(values) - first} reports",
+            loss_drops_to_exact_zero.info,
+            title=f"{series.key} fell from {values[first - 1]:g} to exactly 0.0 for {len(values) - first} reports",
         )

@@ -61,15 +61,9 @@ def log_last_words_end(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
         found = _end_line(_last_words(entry))
         if found is None:
             continue
-        yield Finding(
-            rule="log-last-words-end",
-            mode=None,
-            symptom_class="completed",
-            role="ending",
-            level="info",
-            title="the last line of the log says that the run is finished",
-            position=Position(path=entry.name, line=found[0], time=entry.last_time, attempt=entry.artifact.attempt),
-            evidence=(Evidence(path=entry.name, line=found[0], quote=quote_of(found[1])),),
+        yield log_last_words_end.info.finding(
+            Position(path=entry.name, line=found[0], time=entry.last_time, attempt=entry.artifact.attempt),
+            [Evidence(path=entry.name, line=found[0], quote=quote_of(found[1]))],
         )
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
-from experiment_debugger.models import Evidence, Finding, Position, as_value
-from experiment_debugger.readers.progress import Column
+from experiment_debugger.evidence import RunEvidence
+from experiment_debugger.models import Finding
+from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.base import run_detector
 from experiment_debugger.rules.rulebook import Rulebook
+from experiment_debugger.rules.series import series_finding
 
 FEWEST_POINTS = 8
 LEAST_GROWTH = 1.25
@@ -38,13 +39,16 @@ RISING_SHARE = 0.75
 )
 def gpu_memory_growth(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """Memory columns of logs and tables that rise from start to end."""
-    for entry, column in evidence.columns("memory"):
-        if _grows(column):
-            yield _finding(entry, column)
+    for entry, series in evidence.series("memory"):
+        if _grows(series):
+            first, last = series.values[0], series.values[-1]
+            title = f"{series.key} grew from {first:g} to {last:g} over {len(series.values)} reports"
+            end = len(series.values) - 1
+            yield series_finding(entry, series, 0, gpu_memory_growth.info, title=title, also=(end,))
 
 
-def _grows(column: Column) -> bool:
-    values = column.values
+def _grows(series: Series) -> bool:
+    values = series.values
     count = len(values)
     if count < FEWEST_POINTS or min(values) <= 0:
         return False
@@ -52,31 +56,3 @@ def _grows(column: Column) -> bool:
     means = [sum(values[i : i + width]) / len(values[i : i + width]) for i in range(0, count, width)]
     rising = sum(b > a for a, b in pairwise(means))
     return means[-1] >= LEAST_GROWTH * means[0] and rising >= RISING_SHARE * (len(means) - 1)
-
-
-def _finding(entry: FileEvidence, column: Column) -> Finding:
-    first, last = column.values[0], column.values[-1]
-    return Finding(
-        rule="gpu-memory-growth",
-        mode="oom",
-        symptom_class="observation",
-        role="context",
-        level="warning",
-        title=f"{column.key} grew from {first:g} to {last:g} over {len(column.values)} reports",
-        position=Position(
-            path=entry.name, line=column.lines[0], rank=column.rank if column.rank is not None else entry.artifact.rank
-        ),
-        evidence=tuple(_point(entry, column, index) for index in (0, len(column.values) - 1)),
-    )
-
-
-def _point(entry: FileEvidence, column: Column, index: int) -> Evidence:
-    text = column.texts.get(index)
-    return Evidence(
-        path=entry.name,
-        line=column.lines[index],
-        step=column.steps[index] if column.steps[index] >= 0 else None,
-        key=column.key,
-        value=as_value(column.values[index]),
-        quote=quote_of(text) if text else None,
-    )

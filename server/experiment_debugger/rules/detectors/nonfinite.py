@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from experiment_debugger.evidence import RunEvidence
 from experiment_debugger.models import Finding, as_value
-from experiment_debugger.readers.progress import Column
+from experiment_debugger.readers.roles import is_exponential
+from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.base import run_detector
 from experiment_debugger.rules.rulebook import Rulebook
 from experiment_debugger.rules.series import loss_is_bad, loss_tells, series_finding
@@ -20,13 +21,13 @@ FINITE_AGAIN = 2
 """Finite values in a row after a non-finite one that mean: the run recovered. One is a moving average's chance."""
 
 
-def _onset(column: Column) -> tuple[int, bool] | None:
+def _onset(series: Series) -> tuple[int, bool] | None:
     """(index of the first value of the last stretch that did not recover, else of the first; whether it recovered).
 
     Finite values at an earlier step are a restart, not a recovery.
     """
-    values, steps = column.values, column.steps
-    start = column.nonfinite_from()
+    values, steps = series.values, series.steps
+    start = series.nonfinite_from()
     if start is None:
         return None
     index, finite = start, 0
@@ -55,30 +56,20 @@ def _onset(column: Column) -> tuple[int, bool] | None:
     verified="run",
 )
 def loss_nan_onset(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
-    """The earliest loss of each file and rank that is not finite."""
-    for entry in (*evidence.files, *evidence.tables):
-        found: dict[int | None, tuple[int, int, Column, bool]] = {}
-        for column in entry.progress.columns.values():
-            onset = _onset(column) if column.role == "loss" and not column.evaluation else None
-            if onset is None or (len(column.values) < 2 and column.role != "loss"):
+    """The earliest loss of each file and rank that is not finite, one that stayed so before one that recovered."""
+    for entry in (*evidence.files, *evidence.numbers):
+        earliest: dict[int | None, tuple[bool, int, int, Series]] = {}
+        for series in entry.series:
+            onset = _onset(series) if series.role == "loss" and not series.evaluation else None
+            if onset is None or is_exponential(series.key):
                 continue
             index, recovered = onset
-            if "ppl" in column.key.lower() or "perplexity" in column.key.lower():
-                continue
-            key = (recovered, column.lines[index])
-            best = found.get(column.rank)
-            if best is None or key < (best[3], best[2].lines[best[1]]):
-                found[column.rank] = (column.lines[index], index, column, recovered)
-        for _, index, column, recovered in found.values():
-            value = as_value(column.values[index])
-            yield series_finding(
-                entry,
-                column,
-                index,
-                rule="loss-nan-onset",
-                title=f"{column.key} turned {value} after {index} finite reports",
-                recovered=recovered,
-            )
+            found = (recovered, series.lines[index], index, series)
+            earliest[series.rank] = min(earliest.get(series.rank, found), found, key=lambda one: one[:2])
+        for recovered, _, index, series in earliest.values():
+            value = as_value(series.values[index])
+            title = f"{series.key} turned {value} after {index} finite reports"
+            yield series_finding(entry, series, index, loss_nan_onset.info, title=title, recovered=recovered)
 
 
 @run_detector(
@@ -97,16 +88,16 @@ def loss_nan_onset(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
 )
 def grad_norm_nonfinite(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """The first lasting non-finite gradient norm of each file."""
-    for entry, column in evidence.columns("grad-norm"):
-        onset = _onset(column)
-        if onset is not None and not column.evaluation and not loss_tells(entry, column.lines[onset[0]]):
+    for entry, series in evidence.series("grad-norm"):
+        onset = _onset(series)
+        if onset is not None and not series.evaluation and not loss_tells(entry, series.lines[onset[0]]):
             index, recovered = onset
             yield series_finding(
                 entry,
-                column,
+                series,
                 index,
-                rule="grad-norm-nonfinite",
-                title=f"{column.key} turned {as_value(column.values[index])} while the loss was still finite",
+                grad_norm_nonfinite.info,
+                title=f"{series.key} turned {as_value(series.values[index])} while the loss was still finite",
                 recovered=recovered,
             )
 
@@ -128,19 +119,18 @@ def grad_norm_nonfinite(evidence: RunEvidence, book: Rulebook) -> Iterator[Findi
 )
 def eval_loss_nan(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """Evaluation losses that end non-finite."""
-    for entry, column in evidence.columns("eval-loss", "loss"):
-        if (column.role == "loss" and not column.evaluation) or loss_is_bad(entry):
+    for entry, series in evidence.series("eval-loss", "loss"):
+        if (series.role == "loss" and not series.evaluation) or loss_is_bad(entry):
             continue
-        onset = _onset(column)
-        if onset is None or "ppl" in column.key.lower():
+        onset = _onset(series)
+        if onset is None or is_exponential(series.key):
             continue
         index, recovered = onset
         yield series_finding(
             entry,
-            column,
+            series,
             index,
-            rule="eval-loss-nan",
-            title=f"{column.key} is {as_value(column.values[index])}",
+            eval_loss_nan.info,
+            title=f"{series.key} is {as_value(series.values[index])}",
             recovered=recovered,
-            role="root" if not recovered else "context",
         )

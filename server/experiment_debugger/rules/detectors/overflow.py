@@ -35,23 +35,21 @@ SCALE_HALVINGS = 8
 )
 def grad_norm_explosion(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """A norm that rises by EXPLOSION_FACTOR over its median before a non-finite loss of the same file."""
-    for entry, column in evidence.columns("grad-norm"):
-        bad = column.nonfinite_from()
-        end = len(column.values) if bad is None else bad
-        finite = sorted(column.values[:end])
+    for entry, series in evidence.series("grad-norm"):
+        bad = series.nonfinite_from()
+        end = len(series.values) if bad is None else bad
+        finite = sorted(series.values[:end])
         if len(finite) < 4 or not loss_is_bad(entry):
             continue
         median = finite[len(finite) // 2]
-        peak = max(range(end), key=lambda i: column.values[i])
-        if median > 0 and column.values[peak] > EXPLOSION_FACTOR * median and peak >= end - 20:
+        peak = max(range(end), key=lambda i: series.values[i])
+        if median > 0 and series.values[peak] > EXPLOSION_FACTOR * median and peak >= end - 20:
             yield series_finding(
                 entry,
-                column,
+                series,
                 peak,
-                rule="grad-norm-explosion",
-                title=f"{column.key} reached {column.values[peak]:.4g}, its median was {median:.4g}",
-                level="warning",
-                role="context",
+                grad_norm_explosion.info,
+                title=f"{series.key} reached {series.values[peak]:.4g}, its median was {median:.4g}",
             )
 
 
@@ -71,16 +69,16 @@ def grad_norm_explosion(evidence: RunEvidence, book: Rulebook) -> Iterator[Findi
 )
 def loss_scale_collapse(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """A chain of halvings that goes to the end of the log."""
-    for entry, column in evidence.columns("loss-scale"):
-        values = column.values
+    for entry, series in evidence.series("loss-scale"):
+        values = series.values
         first = len(values) - 1
         while first > 0 and values[first - 1] > values[first] >= 0:
             first -= 1
         if len(values) - 1 - first >= SCALE_HALVINGS:
             yield series_finding(
                 entry,
-                column,
+                series,
                 first + 1,
-                rule="loss-scale-collapse",
-                title=f"{column.key} fell from {values[first]:g} to {values[-1]:g} without one recovery",
+                loss_scale_collapse.info,
+                title=f"{series.key} fell from {values[first]:g} to {values[-1]:g} without one recovery",
             )

@@ -43,17 +43,12 @@ def log_stops_mid_run(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding
         return
     hours = f", {gap / 3600:.1f} h before the last sign of life in {witness.name}" if witness else ""
     last = main.stats.last_line
-    yield Finding(
-        rule="log-stops-mid-run",
-        mode="crash",
-        symptom_class="no-progress",
-        role="symptom",
-        level="error",
-        title=f"the log stops in the middle of training{hours}",
-        position=Position(
+    yield log_stops_mid_run.info.finding(
+        Position(
             path=main.name, line=last, step=main.steps_before(last), time=main.last_time, attempt=main.artifact.attempt
         ),
-        evidence=tuple(_quoted(entry) for entry in (main, witness, dumped) if entry is not None),
+        (_quoted(entry) for entry in (main, witness, dumped) if entry is not None),
+        title=f"the log stops in the middle of training{hours}",
     )
 
 
