@@ -27,6 +27,7 @@ from experiment_debugger.settings import Settings
 
 TEXT_KINDS: tuple[ArtifactKind, ...] = ("log", "scheduler", "kernel", "dump", "notebook")
 FACT_KINDS: tuple[ArtifactKind, ...] = ("config", "job", "status", "environment", "code", "gpu-log")
+BINARY = frozenset({"tensorboard", "wandb"})
 LARGEST_FACT_FILE = 4 << 20  # bytes; configs, job files and code beyond that are data
 
 
@@ -102,7 +103,7 @@ class Collector:
     def _numbers(self, artifact: Artifact, paths: Sequence[Path]) -> FileEvidence:
         recorded = read_numbers(paths, artifact.kind)
         recorded.give_roles(self.own.roles)
-        stats = ScanStats(recorded.records, recorded.bytes, ())
+        stats = ScanStats(0 if artifact.kind in BINARY else recorded.records, recorded.bytes, ())
         return FileEvidence(artifact, stats, [], {}, recorded=recorded)
 
     def _fact_file(self, artifact: Artifact, clock: Clock) -> FileEvidence:

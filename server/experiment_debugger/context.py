@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from experiment_debugger.diagnose.onset import traceback_of
-from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.evidence import RunEvidence, quote_of
 from experiment_debugger.models import (
     ArtifactFact,
@@ -20,7 +19,7 @@ from experiment_debugger.models import (
     RunFact,
     Said,
 )
-from experiment_debugger.readers.configs import key_settings, read_config
+from experiment_debugger.readers.configs import is_key_setting
 from experiment_debugger.redaction import redact
 from experiment_debugger.run import Artifact
 
@@ -29,14 +28,13 @@ MOST_ARTIFACTS = 60
 GIT_SECONDS = 5.0
 BITS = 64
 HARDWARE = ("gpu", "driver", "cuda", "world_size")
-_NOT_ENVIRONMENT = {*HARDWARE, "command", "commit", "planned_steps"}
+_NOT_ENVIRONMENT = {*HARDWARE, "classes", "command", "commit", "planned_steps"}
 
 
 def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:
     """The context of a run from what was read of it."""
     run = evidence.run
     facts = dict(_facts(evidence))
-    config, broken = _config(evidence)
     commit_now, dirty = _git(run.project.root)
     return RunContext(
         run=RunFact(
@@ -49,7 +47,7 @@ def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:
             failed_in=diagnosis.modes[0].onset if diagnosis.modes else None,
         ),
         artifacts=tuple(_artifact(artifact, len(run.attempts)) for artifact in run.artifacts[:MOST_ARTIFACTS]),
-        config=config,
+        config=_config(evidence),
         command=_command(evidence, facts),
         commit_of_run=_commit(evidence, facts),
         commit_now=commit_now,
@@ -58,7 +56,7 @@ def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:
         hardware={name: facts[name] for name in HARDWARE if name in facts},
         error=_error(evidence, diagnosis),
         scheduler=_scheduler(evidence),
-        missing=_missing(evidence, facts, broken),
+        missing=_missing(evidence, facts),
         siblings=run.siblings,
         omitted={"artifacts": beyond} if (beyond := len(run.artifacts) - MOST_ARTIFACTS) > 0 else {},
     )
@@ -83,23 +81,18 @@ def _facts(evidence: RunEvidence) -> Iterator[tuple[str, Said]]:
             if fact.name not in seen:
                 seen.add(fact.name)
                 yield fact.name, Said(value=redact(fact.value)[:300], at=f"{entry.name}:{fact.line}")
+        for name, value in entry.recorded.facts.items():
+            if name not in seen:
+                seen.add(name)
+                yield name, Said(value=redact(value)[:300], at=entry.name)
 
 
-def _config(evidence: RunEvidence) -> tuple[dict[str, Said], list[str]]:
+def _config(evidence: RunEvidence) -> dict[str, Said]:
     settings: dict[str, Said] = {}
-    broken: list[str] = []
-    for entry in evidence.facts:
-        if entry.artifact.kind != "config" or entry.artifact.path.suffix not in {".yaml", ".yml", ".json"}:
-            continue
-        try:
-            found = key_settings(read_config(entry.artifact.path))
-        except UnreadableArtifact as problem:
-            broken.append(str(problem))
-            continue
-        for key, value in found.items():
-            if key not in settings:
-                settings[key] = Said(value=_plain(value), at=entry.name)
-    return settings, broken
+    for setting in evidence.settings:
+        if setting.key not in settings and is_key_setting(setting.key, setting.value):
+            settings[setting.key] = Said(value=_plain(setting.value), at=setting.path)
+    return settings
 
 
 def _plain(value: object) -> str | int | float | bool:
@@ -199,7 +192,7 @@ def _scheduler(evidence: RunEvidence) -> dict[str, Said]:
     return facts
 
 
-def _missing(evidence: RunEvidence, facts: dict[str, Said], broken: list[str]) -> tuple[str, ...]:
+def _missing(evidence: RunEvidence, facts: dict[str, Said]) -> tuple[str, ...]:
     """What an engineer would ask for next, and files that could not be read."""
     run = evidence.run
     kinds = {artifact.kind for artifact in run.artifacts}
@@ -211,4 +204,4 @@ def _missing(evidence: RunEvidence, facts: dict[str, Said], broken: list[str]) -
         ("versions", not {"torch", "tensorflow", "jax"} & facts.keys(), "framework versions not printed"),
     ]
     notes = [text for _, absent, text in wanted if absent]
-    return (*notes, *run.missing, *broken, *evidence.unreadable)
+    return (*notes, *run.missing, *evidence.broken_configs, *evidence.unreadable)

@@ -8,8 +8,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
+from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.models import Evidence
+from experiment_debugger.readers.configs import read_config
 from experiment_debugger.readers.facts import Fact
 from experiment_debugger.readers.lines import ScanStats
 from experiment_debugger.readers.matches import LogMatch
@@ -20,6 +23,7 @@ from experiment_debugger.redaction import redact
 from experiment_debugger.run import Artifact, Run
 
 QUOTE_LENGTH = 300
+CONFIGS = frozenset({".yaml", ".yml", ".json"})
 RECOVERED_AFTER = 2  # training reports of the same rank behind an error that prove the run went on
 
 
@@ -83,6 +87,20 @@ class FileEvidence:
         return [time for time in self.progress.times if not math.isnan(time)]
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of the run by its dotted key, and the file that says so."""
+
+    key: str
+    value: Any
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the key."""
+        return self.key.rpartition(".")[2]
+
+
 @dataclass
 class RunEvidence:
     """All files of a run, read once, and what could not be read."""
@@ -111,6 +129,30 @@ class RunEvidence:
             for series in entry.series:
                 if series.values and (not roles or series.role in roles):
                     yield entry, series
+
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """What config files and trackers say that the run was set to, in the order of the artifacts."""
+        return tuple(
+            Setting(key, value, name) for name, settings, _ in self._configurations for key, value in settings.items()
+        )
+
+    @property
+    def broken_configs(self) -> list[str]:
+        """One line for every config that could not be parsed."""
+        return [problem for _, _, problem in self._configurations if problem]
+
+    @cached_property
+    def _configurations(self) -> list[tuple[str, dict[str, Any], str | None]]:
+        """(path, dotted settings, problem) of every config file and every source of numbers that carries settings."""
+        found: list[tuple[str, dict[str, Any], str | None]] = []
+        for entry in self.facts:
+            if entry.artifact.kind == "config" and entry.artifact.path.suffix in CONFIGS:
+                try:
+                    found.append((entry.name, read_config(entry.artifact.path), None))
+                except UnreadableArtifact as problem:
+                    found.append((entry.name, {}, str(problem)))
+        return found + [(entry.name, entry.recorded.settings, None) for entry in self.numbers]
 
     def histograms(self) -> Iterator[tuple[FileEvidence, Histogram]]:
         """All distributions that trackers recorded."""

@@ -179,11 +179,12 @@ class Checked(Frozen):
 
 
 class Coverage(Frozen):
-    """What was read. `unreadable` and `not_looked_at` name paths with the reason."""
+    """What was read. `points` are those of metric series next to the logs; the names of paths carry the reason."""
 
     files: int = 0
     lines: int = 0
     bytes: int = 0
+    points: int | None = None
     unreadable: tuple[str, ...] = ()
     not_looked_at: tuple[str, ...] = ()
     note: str | None = None

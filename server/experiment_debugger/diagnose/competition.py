@@ -62,7 +62,7 @@ def _of_last_attempt(
 
 def _recovered_elsewhere(finding: Finding, evidence: RunEvidence, endings: Sequence[Finding]) -> bool:
     """Whether an error in a file without progress was followed by progress or a normal end in another file."""
-    own = evidence.file(finding.position.path)
+    own = _log(finding, evidence)
     if own is None or own.progress.lines:
         return False
     attempt = finding.position.attempt
@@ -76,7 +76,7 @@ def _recovered_elsewhere(finding: Finding, evidence: RunEvidence, endings: Seque
 
 def _told_twice(finding: Finding, real: Sequence[Finding], lasting: Sequence[Finding], evidence: RunEvidence) -> bool:
     """Whether a file without progress repeats what another one shows to be made good (Ray's error.txt)."""
-    own = evidence.file(finding.position.path)
+    own = _log(finding, evidence)
     if own is None or own.progress.lines:
         return False
     same = [
@@ -126,11 +126,16 @@ def _made_good(finding: Finding, evidence: RunEvidence, endings: Sequence[Findin
     """
     if finding.symptom_class not in REPAIRABLE or finding.rule.startswith("slurm-state-failed"):
         return False
-    own, main = evidence.file(finding.position.path), _main_log(evidence)
+    own, main = _log(finding, evidence), _main_log(evidence)
     if own is None or own.progress.lines or main is None or main is own:
         return False
     end = next((ending for ending in reversed(endings) if ending.position.path == main.name), None)
     return end is not None and comes_before(end, finding) is not True
+
+
+def _log(finding: Finding, evidence: RunEvidence) -> FileEvidence | None:
+    """The file that a finding stands in, unless it is a source of numbers: there the detector knows what recovered."""
+    return next((entry for entry in (*evidence.files, *evidence.facts) if entry.name == finding.position.path), None)
 
 
 def _main_log(evidence: RunEvidence) -> FileEvidence | None:

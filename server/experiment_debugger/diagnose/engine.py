@@ -17,6 +17,7 @@ from experiment_debugger.diagnose.hypotheses import (
     hypothesis_of,
     inconclusive_summary,
     mode_of,
+    results_of,
 )
 from experiment_debugger.diagnose.outcome import Ending, ending_of
 from experiment_debugger.diagnose.ranking import LEVELS, Ranked, rank
@@ -38,6 +39,8 @@ from experiment_debugger.run import Risk, Run
 
 MOST_HYPOTHESES = 3
 MOST_CONSEQUENCES = 6
+TRACKERS = frozenset({"tensorboard", "wandb", "metrics"})
+"""Kinds of artifacts that may hold the losses of a run."""
 
 
 def investigate(run: Run, *, mode: Mode | None = None) -> tuple[RunEvidence, Diagnosis]:
@@ -80,7 +83,7 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
         modes=tuple(hypotheses) if verdict == "failure" else (),
         determinism=determinism_of(roots[0], findings, evidence) if roots else "unknown",
         consequences=consequences[:MOST_CONSEQUENCES],
-        next_skill=_next_skill(roots, hypotheses, book),
+        next_skill=_next_skill(roots, hypotheses, findings, book),
         seen_before=_seen_before(hypotheses, roots, evidence.run.risks),
         checked=_checked(outcomes, suppressed),
         coverage=_coverage(evidence),
@@ -130,8 +133,11 @@ def _saw_the_loss(evidence: RunEvidence) -> bool:
     """Whether the losses that the run logs were seen: in text or tables, or nothing is left that may hold them."""
     if any(True for _ in evidence.series("loss", "eval-loss", "metric")):
         return True
-    unread = {"tensorboard", "wandb", "metrics"}
-    return not any(artifact.kind in unread for artifact in evidence.run.artifacts)
+    read = {path for entry in evidence.numbers for path in (entry.name, f"{entry.name}/")}
+    return not any(
+        artifact.kind in TRACKERS and artifact.name not in read and f"{artifact.name.rpartition('/')[0]}/" not in read
+        for artifact in evidence.run.artifacts
+    )
 
 
 def _nonfinite_at_end(evidence: RunEvidence) -> bool:
@@ -156,9 +162,11 @@ def _summary(
     return inconclusive_summary(ending, evidence)
 
 
-def _next_skill(roots: Sequence[Finding], hypotheses: Sequence[Hypothesis], book: Rulebook) -> str | None:
+def _next_skill(
+    roots: Sequence[Finding], hypotheses: Sequence[Hypothesis], findings: Sequence[Finding], book: Rulebook
+) -> str | None:
     if not roots or not hypotheses:
-        return None
+        return "result-diagnosis" if results_of(findings) else None
     cause = book.causes.get(hypotheses[0].cause or "")
     if cause is not None:
         return cause.next_skill
@@ -197,6 +205,7 @@ def _coverage(evidence: RunEvidence) -> Coverage:
         files=len(read),
         lines=sum(entry.stats.lines for entry in read),
         bytes=sum(entry.stats.bytes for entry in read),
+        points=sum(len(series) for entry in evidence.numbers for series in entry.recorded) or None,
         unreadable=tuple(evidence.unreadable),
         not_looked_at=tuple(evidence.not_looked_at),
         note=slow,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from experiment_debugger.evidence import FileEvidence, RunEvidence, evidence_of
 from experiment_debugger.models import Evidence, Finding, Outcome, Position
 from experiment_debugger.readers.matches import LogMatch
-from experiment_debugger.rules.base import Signature
+from experiment_debugger.rules.base import Detector, Signature
 from experiment_debugger.rules.rulebook import Rulebook
 from experiment_debugger.settings import Suppression
 
@@ -32,14 +32,20 @@ def all_outcomes(evidence: RunEvidence, book: Rulebook) -> list[Outcome]:
             by_rule[finding.rule].append(finding)
     errors: dict[str, str] = {}
     for detector in book.detectors.values():
-        if detector.scope != "run":
-            continue
         try:
-            for finding in detector.check(evidence, book):
+            for finding in _detected(detector, evidence, book):
                 by_rule[finding.rule].append(_with_fingerprint(finding))
         except Exception as problem:  # noqa: BLE001 - one broken rule must not take the diagnosis with it
             errors[detector.info.id] = f"{type(problem).__name__}: {problem}"
     return [_outcome(rule, by_rule.get(rule, []), errors.get(rule), evidence, book) for rule in book.rule_ids()]
+
+
+def _detected(detector: Detector, evidence: RunEvidence, book: Rulebook) -> Iterable[Finding]:
+    if detector.scope == "run":
+        yield from detector.check(evidence, book)
+    elif detector.scope == "series":
+        for entry, series in evidence.series(*detector.roles):
+            yield from detector.check(entry, series, evidence)
 
 
 def suppress(outcomes: Sequence[Outcome], suppressions: Sequence[Suppression]) -> tuple[list[Outcome], int]:

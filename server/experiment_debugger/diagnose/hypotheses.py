@@ -73,9 +73,8 @@ def leading_context(root: Finding, findings: Sequence[Finding]) -> list[Finding]
 
 
 def _summary(root: Finding, choice: CauseChoice) -> str:
-    place = f"{root.position.path}:{root.position.line}"
     step = f" at step {root.position.step}" if root.position.step is not None else ""
-    seen = f"{root.title[:1].upper()}{root.title[1:]}{step} ({place})."
+    seen = f"{root.title[:1].upper()}{root.title[1:]}{step} ({place_of(root)})."
     return f"{choice.cause.text.rstrip('.')}. {seen}" if choice.cause else seen
 
 
@@ -141,8 +140,7 @@ def _told(findings: Sequence[Finding], lead: str) -> list[str]:
     for finding in findings:
         by_rule.setdefault(finding.rule, []).append(finding)
     return [
-        f"{lead}{same[0].title} ({same[0].position.path}:{same[0].position.line}"
-        + (f" and {len(same) - 1} more)" if len(same) > 1 else ")")
+        f"{lead}{same[0].title} ({place_of(same[0])}" + (f" and {len(same) - 1} more)" if len(same) > 1 else ")")
         for same in by_rule.values()
     ]
 
@@ -199,7 +197,18 @@ def healthy_summary(ending: Ending, evidence: RunEvidence, findings: Sequence[Fi
     recovered = sum(finding.recovered and finding.role in {"root", "symptom"} for finding in findings)
     step = f", last step {evidence.last_step}" if evidence.last_step is not None else ""
     note = f" {recovered} errors on the way were followed by progress." if recovered else ""
-    return f"No failure found: {end}{step}{losses}.{note}"
+    science = "".join(f" A result to look at, no bug: {_told_result(finding)}." for finding in results_of(findings)[:2])
+    return f"No failure found: {end}{step}{losses}.{note}{science}"
+
+
+def results_of(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings about valid but disappointing results, one of a rule."""
+    return list({finding.rule: finding for finding in reversed(findings) if finding.kind == "science"}.values())[::-1]
+
+
+def _told_result(finding: Finding) -> str:
+    step = f" at step {finding.position.step}" if finding.position.step is not None else ""
+    return f"{finding.title}{step} ({place_of(finding)})"
 
 
 def _end_of(ending: Ending) -> str:
@@ -207,7 +216,7 @@ def _end_of(ending: Ending) -> str:
         return "it is still running and its log ends in progress"
     if ending.said_by is None:
         return "its last report stands at the planned end"
-    return f"it says that it ended normally ({_place(ending.said_by)})"
+    return f"it says that it ended normally ({place_of(ending.said_by)})"
 
 
 def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:
@@ -225,5 +234,7 @@ def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:
     return "Inconclusive: no failure that evidence supports, and no normal end either."
 
 
-def _place(finding: Finding | None) -> str:
-    return f"{finding.position.path}:{finding.position.line}" if finding else ""
+def place_of(finding: Finding) -> str:
+    """Where a finding stands, as a reader can look it up."""
+    position = finding.position
+    return position.path if position.line is None else f"{position.path}:{position.line}"

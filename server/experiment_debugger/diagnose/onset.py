@@ -38,6 +38,8 @@ def onset_of(finding: Finding, evidence: RunEvidence, book: Rulebook) -> Onset:
 def _step(finding: Finding, evidence: RunEvidence) -> int | None:
     position = finding.position
     own = evidence.file(position.path)
+    if own is not None and own.recorded.series:
+        return position.step
     reports = sum(step >= 0 for step in own.progress.steps) if own else 0
     if position.step is not None and (reports >= FEW_REPORTS or reports == _most_reports(evidence)):
         return position.step

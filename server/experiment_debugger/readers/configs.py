@@ -61,9 +61,9 @@ def _dotted(value: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str,
         yield prefix, value
 
 
-def key_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a config that explain most failures: optimisation, precision, data, scale."""
-    return {key: value for key, value in config.items() if KEY_SETTINGS.search(key) and _is_short(value)}
+def is_key_setting(key: str, value: Any) -> bool:
+    """Whether a setting is one of those that explain most failures: optimisation, precision, data, scale."""
+    return bool(KEY_SETTINGS.search(key)) and _is_short(value)
 
 
 def _is_short(value: Any) -> bool:

@@ -49,6 +49,10 @@ PATTERNS: tuple[tuple[str, tuple[bytes, ...], re.Pattern[str]], ...] = (
     ("planned_steps", (b"max_steps", b"max_iters", b"total_steps", b"train_iters", b"max_update", b"num_training_steps"), re.compile(
         r"""\b(?:max_steps|max_iters|total_steps|train_iters|max_updates?|num_training_steps)['"]?\s*[=:]\s*(?P<value>[1-9]\d*)\b"""
     )),
+    ("classes", (b"num_classes", b"num_labels", b"vocab_size", b"vocab size"), re.compile(
+        r"""(?i)\b(?:num_classes|num_labels|(?:padded_)?vocab[_ ]size)['"]?\s*[=:]\s*(?P<value>[1-9]\d*)\b"""
+    )),
+    ("classes", (b" classes",), re.compile(r"\b(?P<value>[1-9]\d{0,6}) classes\b")),
     ("commit", (b"commit", b"git", b"revision"), re.compile(r"(?i)\b(?:commit|git[-_ ]?(?:hash|sha|rev|commit)|revision)\W{1,4}(?P<value>[0-9a-f]{7,40})\b")),
     ("seed", (b"seed", b"Seed"), re.compile(r"(?i)\bseed(?: set to)?\W{1,3}(?P<value>\d+)\b")),
     ("command", (b"python", b"torchrun", b"accelerate", b"deepspeed"), re.compile(

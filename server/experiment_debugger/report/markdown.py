@@ -146,14 +146,15 @@ def coverage_lines(diagnosis: Diagnosis) -> list[str]:
     checked, coverage = diagnosis.checked, diagnosis.coverage
     blind = ", ".join(f"{count} ({one_line(reason, 60)})" for reason, count in checked.not_applicable.items())
     fired = counted(len(checked.fired), "rules")
+    points = f", {counted(coverage.points, 'points')}" if coverage.points else ""
     lines = [
         f"Checked: {fired} fired{_harmless(diagnosis)}, {checked.clear} looked and found nothing"
         + (f"; could not look: {blind}" if blind else "")
         + (f"; failed themselves: {', '.join(checked.error)}" if checked.error else "")
         + (f"; suppressed by the project: {checked.suppressed}" if checked.suppressed else "")
         + ".",
-        f"Read: {counted(coverage.files, 'files')}, {counted(coverage.lines, 'lines')}, {_bytes(coverage.bytes)}."
-        + (f" {one_line(coverage.note)}" if coverage.note else ""),
+        f"Read: {counted(coverage.files, 'files')}, {counted(coverage.lines, 'lines')}{points}, "
+        f"{_bytes(coverage.bytes)}." + (f" {one_line(coverage.note)}" if coverage.note else ""),
     ]
     for label, names in (("Unreadable", coverage.unreadable), ("Not looked at", coverage.not_looked_at)):
         if names:

@@ -192,32 +192,37 @@ class SymptomClass(Frozen):
 
 @dataclass(frozen=True)
 class Detector:
-    """A rule with logic. `scope` says what `check` is given: one series, one run, or a pair of runs."""
+    """A rule with logic. `scope` says what `check` is given: one series, one run, or a pair of runs.
+
+    A detector of series is called for every series of its `roles` (of any role when there are none).
+    """
 
     info: RuleInfo
     scope: Literal["series", "run", "pair"]
     check: Callable[..., Iterable[Finding]]
+    roles: tuple[str, ...] = ()
 
 
-def series_detector(**info: Any) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
-    """Decorator: `check(series, evidence)` looks at one metric series."""
-    return _detector("series", info)
+Wrap = Callable[[Callable[..., Iterable[Finding]]], Detector]
 
 
-def run_detector(**info: Any) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
+def series_detector(*roles: str, **info: Any) -> Wrap:
+    """Decorator: `check(entry, series, evidence)` looks at one metric series of the source `entry`."""
+    return _detector("series", {"needs": ("series",), **info}, roles)
+
+
+def run_detector(**info: Any) -> Wrap:
     """Decorator: `check(evidence, book)` looks at everything that was read of one run."""
     return _detector("run", info)
 
 
-def pair_detector(**info: Any) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
+def pair_detector(**info: Any) -> Wrap:
     """Decorator: `check(one, other)` compares two runs."""
     return _detector("pair", info)
 
 
-def _detector(
-    scope: Literal["series", "run", "pair"], info: dict[str, Any]
-) -> Callable[[Callable[..., Iterable[Finding]]], Detector]:
+def _detector(scope: Literal["series", "run", "pair"], info: dict[str, Any], roles: tuple[str, ...] = ()) -> Wrap:
     def wrap(check: Callable[..., Iterable[Finding]]) -> Detector:
-        return Detector(RuleInfo(**info), scope, check)
+        return Detector(RuleInfo(**info), scope, check, roles)
 
     return wrap
