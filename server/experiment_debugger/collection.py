@@ -22,10 +22,9 @@ from experiment_debugger.readers.own import OwnDialect
 from experiment_debugger.readers.progress import NO_DIALECT, ProgressReader
 from experiment_debugger.readers.timestamps import Clock, find_year
 from experiment_debugger.readers.tracebacks import TracebackReader
-from experiment_debugger.run import Artifact, ArtifactKind, Attempt, Run
+from experiment_debugger.run import TEXT_KINDS, Artifact, ArtifactKind, Attempt, Run
 from experiment_debugger.settings import Settings
 
-TEXT_KINDS: tuple[ArtifactKind, ...] = ("log", "scheduler", "kernel", "dump", "notebook")
 FACT_KINDS: tuple[ArtifactKind, ...] = ("config", "job", "status", "environment", "code", "gpu-log")
 BINARY = frozenset({"tensorboard", "wandb"})
 LARGEST_FACT_FILE = 4 << 20  # bytes; configs, job files and code beyond that are data
@@ -42,9 +41,12 @@ class Collector:
     def run(self, run: Run) -> RunEvidence:
         """Every text artifact of the run, once and completely; what cannot be read is named."""
         evidence = RunEvidence(run, [], [], self._logs.index.engine)
-        year = next((year for artifact in run.of_kind(*TEXT_KINDS) if (year := _year(artifact))), None)
+        year = next((year for artifact in run.texts if (year := _year(artifact))), None)
+        texts = set(run.texts)
         for artifact, paths in sources_of(run):
             try:
+                if artifact in texts:
+                    evidence.files.append(self._text(artifact, Clock(year)))
                 self._take(evidence, artifact, paths, Clock(year))
             except UnreadableArtifact as problem:
                 evidence.unreadable.append(f"{artifact.name}: {str(problem).split(': ', 1)[-1]}")
@@ -66,7 +68,7 @@ class Collector:
         artifact = Artifact(Path("-"), "-", "log", len(raw), 0.0, "pasted")
         run = Run("-", "pasted text", Project(root=Path()), (artifact,), (Attempt(0, "-", ("-",)),))
         entry = self._log(artifact, io.BytesIO(raw), Clock(find_year(raw[:SNIFF_BYTES])))
-        return RunEvidence(run, [entry], [], self._logs.index.engine)
+        return RunEvidence(run, [entry], [], self._logs.index.engine, pasted=raw)
 
     @cached_property
     def _logs(self) -> Scan:
@@ -78,16 +80,18 @@ class Collector:
         return Scan([self.literals, FactReader.literals])
 
     def _take(self, evidence: RunEvidence, artifact: Artifact, paths: Sequence[Path], clock: Clock) -> None:
-        if artifact.kind in TEXT_KINDS:
-            _require_text(artifact)
-            with open_artifact(artifact.path) as stream:
-                evidence.files.append(self._log(artifact, stream, clock))
-        elif artifact.kind in NUMBER_KINDS and has_numbers(artifact.path, artifact.kind):
+        numeric = artifact.kind in NUMBER_KINDS and has_numbers(artifact.path, artifact.kind)
+        if numeric:
             evidence.numbers.append(self._numbers(artifact, paths))
-        elif artifact.kind in FACT_KINDS and artifact.size <= LARGEST_FACT_FILE:
+        if artifact.kind in FACT_KINDS and artifact.size <= LARGEST_FACT_FILE:
             evidence.facts.append(self._fact_file(artifact, clock))
-        elif artifact.kind != "other":
+        elif not numeric and artifact.kind not in {"other", *TEXT_KINDS}:
             evidence.not_looked_at.append(artifact.name)
+
+    def _text(self, artifact: Artifact, clock: Clock) -> FileEvidence:
+        _require_text(artifact)
+        with open_artifact(artifact.path) as stream:
+            return self._log(artifact, stream, clock)
 
     def _log(self, artifact: Artifact, stream: IO[bytes], clock: Clock) -> FileEvidence:
         matcher, tracebacks, facts = self.new_matcher(), TracebackReader(), FactReader()

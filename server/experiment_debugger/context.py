@@ -28,7 +28,19 @@ MOST_ARTIFACTS = 60
 GIT_SECONDS = 5.0
 BITS = 64
 HARDWARE = ("gpu", "driver", "cuda", "world_size")
-_NOT_ENVIRONMENT = {*HARDWARE, "classes", "command", "commit", "planned_steps"}
+_ELSEWHERE = (
+    "classes",
+    "command",
+    "commit",
+    "exit_code",
+    "name",
+    "planned_steps",
+    "program",
+    "project",
+    "run_id",
+    "state",
+)
+_NOT_ENVIRONMENT = {*HARDWARE, *_ELSEWHERE}
 
 
 def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,8 @@ from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.models import Evidence
 from experiment_debugger.readers.configs import read_config
 from experiment_debugger.readers.facts import Fact
-from experiment_debugger.readers.lines import ScanStats
+from experiment_debugger.readers.files import open_artifact
+from experiment_debugger.readers.lines import ScanStats, pick_lines
 from experiment_debugger.readers.matches import LogMatch
 from experiment_debugger.readers.progress import ProgressReader
 from experiment_debugger.readers.series import Histogram, Recorded, Series, last_step
@@ -112,6 +114,8 @@ class RunEvidence:
     numbers: list[FileEvidence] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     not_looked_at: list[str] = field(default_factory=list)
+    pasted: bytes = b""
+    """The text itself where no file holds it."""
 
     def all_files(self) -> Iterator[FileEvidence]:
         """Logs first, then sources of numbers, configs, job files, code and the like."""
@@ -122,6 +126,17 @@ class RunEvidence:
     def file(self, name: str) -> FileEvidence | None:
         """The evidence of one artifact by its shown name."""
         return next((entry for entry in self.all_files() if entry.name == name), None)
+
+    def lines(self, name: str, numbers: Collection[int]) -> dict[int, bytes]:
+        """Lines of a text artifact by their 1-based numbers, as they stand there now."""
+        entry = self.file(name)
+        if entry is None:
+            return {}
+        try:
+            with io.BytesIO(self.pasted) if self.pasted else open_artifact(entry.artifact.path) as stream:
+                return pick_lines(stream, numbers)
+        except (OSError, UnreadableArtifact):
+            return {}
 
     def series(self, *roles: str) -> Iterator[tuple[FileEvidence, Series]]:
         """All metric series of these roles (of any role when none is given), each with the source that it stands in."""

@@ -30,6 +30,8 @@ ArtifactKind = Literal[
     "other",
 ]
 
+TEXT_KINDS: tuple[ArtifactKind, ...] = ("log", "scheduler", "kernel", "dump", "notebook")
+
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
@@ -108,6 +110,16 @@ class Run:
     def of_kind(self, *kinds: ArtifactKind) -> tuple[Artifact, ...]:
         """Artifacts of these kinds, in reading order."""
         return tuple(artifact for artifact in self.artifacts if artifact.kind in kinds)
+
+    @property
+    def texts(self) -> tuple[Artifact, ...]:
+        """What is read as a log; the console that a W&B record file carries only where an attempt has no other log."""
+        with_log = {artifact.attempt for artifact in self.artifacts if artifact.kind == "log"}
+        return tuple(
+            artifact
+            for artifact in self.artifacts
+            if artifact.kind in TEXT_KINDS or (artifact.path.suffix == ".wandb" and artifact.attempt not in with_log)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from experiment_debugger.collection import FACT_KINDS, TEXT_KINDS
+from experiment_debugger.collection import FACT_KINDS
 from experiment_debugger.errors import DebuggerError, UnreadableArtifact
 from experiment_debugger.readers.files import open_artifact
 from experiment_debugger.readers.lines import Scan, read_block, to_text
@@ -80,9 +80,9 @@ def read_window(
 
 
 def _logs(run: Run, path: str | None, rank: int | None) -> list[Artifact]:
-    readable = [artifact for artifact in run.artifacts if artifact.kind in TEXT_KINDS]
+    readable = list(run.texts)
     if path is not None:
-        every = [artifact for artifact in run.artifacts if artifact.kind in TEXT_KINDS + FACT_KINDS + ("metrics",)]
+        every = [*readable, *run.of_kind(*FACT_KINDS, "metrics")]
         found = [artifact for artifact in every if artifact.name == path] or [
             artifact for artifact in every if artifact.name.endswith(f"/{path}")
         ]

@@ -199,7 +199,7 @@ def _checked(outcomes: Sequence[Outcome], suppressed: int) -> Checked:
 
 
 def _coverage(evidence: RunEvidence) -> Coverage:
-    read = list(evidence.all_files())
+    read = list({entry.name: entry for entry in evidence.all_files()}.values())
     slow = "scanned with the standard library; install hyperscan for speed" if evidence.engine != "hyperscan" else None
     return Coverage(
         files=len(read),

@@ -175,7 +175,7 @@ def strongest(evidence: Iterable[Evidence], limit: int) -> tuple[Evidence, ...]:
     seen: set[tuple[str, int | None, str | None]] = set()
     kept: list[Evidence] = []
     for item in evidence:
-        place = (item.path, item.line, item.key if item.line is None else None)
+        place = (item.path, item.line, f"{item.key} at {item.step}" if item.line is None else None)
         if place not in seen:
             seen.add(place)
             kept.append(item)

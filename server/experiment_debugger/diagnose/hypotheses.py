@@ -8,6 +8,7 @@ from experiment_debugger.diagnose.causes import CauseChoice
 from experiment_debugger.diagnose.findings import strongest
 from experiment_debugger.diagnose.onset import onset_of, traceback_at
 from experiment_debugger.diagnose.outcome import Ending
+from experiment_debugger.diagnose.quotes import with_quotes
 from experiment_debugger.diagnose.ranking import Ranked, comes_before
 from experiment_debugger.evidence import RunEvidence, quote_of
 from experiment_debugger.models import Confidence, Consequence, Determinism, Evidence, Finding, Hypothesis, Mode, Onset
@@ -74,8 +75,14 @@ def leading_context(root: Finding, findings: Sequence[Finding]) -> list[Finding]
 
 def _summary(root: Finding, choice: CauseChoice) -> str:
     step = f" at step {root.position.step}" if root.position.step is not None else ""
-    seen = f"{root.title[:1].upper()}{root.title[1:]}{step} ({place_of(root)})."
+    seen = f"{_sentence(root)}{step} ({place_of(root)})."
     return f"{choice.cause.text.rstrip('.')}. {seen}" if choice.cause else seen
+
+
+def _sentence(root: Finding) -> str:
+    """The title with a capital, unless it begins with the name of a metric."""
+    key = root.values.get("key")
+    return root.title if key and root.title.startswith(key) else root.title[:1].upper() + root.title[1:]
 
 
 def _evidence(
@@ -87,7 +94,7 @@ def _evidence(
     items += _chain(root, evidence)
     items += root.evidence[1:]
     items += [finding.evidence[0] for finding in caused]
-    return strongest(items, MOST_EVIDENCE)
+    return with_quotes(strongest(items, MOST_EVIDENCE), evidence)
 
 
 def _chain(root: Finding, evidence: RunEvidence) -> list[Evidence]:

@@ -58,7 +58,7 @@ _NOTES = frozenset(["index", "readme", "license", "notes", "todo", "changelog", 
 _SIGNS: tuple[tuple[ArtifactKind, bytes], ...] = (
     ("dump", rb"py-spy dump|^Process \d+: |^(?:Current thread|Thread) 0x[0-9a-f]+ \(most recent call first\)"),
     ("kernel", rb"\A(?:\[ *\d+\.\d{6}\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\] )"),
-    ("gpu-log", rb"\A# ?gpu\b|NVIDIA-SMI \d|\A[^\n]*utilization\.gpu"),
+    ("gpu-log", rb"\A# ?gpu\b|\A#Date +Time +gpu\b|NVIDIA-SMI \d|\A[^\n]*utilization\.gpu"),
     (
         "scheduler",
         rb"\A *JobID(?:Raw)?[ |]+\S|^Name: +\S+\nNamespace: |^slurm_load_jobs"
@@ -77,8 +77,8 @@ _LOG_SIGNS = re.compile(
     rb"|\b(?:epoch|step|iter\w*|loss)\b *[\[:= ]{1,2} *\d"
 )
 _SERIES_COLUMN = re.compile(
-    rb"(?i)(?:^|,)\"?(?:global_?step|step|steps|iter\w*|epoch|epochs|training_iteration|timesteps_total|\w*loss\w*)\"?"
-    rb"(?:,|\s*$)"
+    rb"(?i)(?:^|[,;\t]) *\"?(?:(?:trainer/)?global_?step|_?steps?|iter\w*|epochs?|training_iteration|timesteps_total"
+    rb"|\w*num_updates|(?:time/)?total_timesteps|[\w/.]*loss[\w/.]*)\"? *(?:[,;\t]|$)"
 )
 _CONFIG_KEYS = re.compile(
     rb'"(?:zero_optimization|learning_rate|lr|batch_size|train_batch_size|model_type|architectures|optimizer|'
@@ -119,7 +119,9 @@ def _by_name(name: str, parts: tuple[str, ...]) -> ArtifactKind | None:
     for kind, pattern in _BY_NAME:
         if pattern.search(base) and _fits(kind, base, extension):
             return kind
-    if "mlruns" in parts and parts[-2] == "metrics":  # one file a metric, lines of `time value step`
+    if "mlruns" in parts and "metrics" in parts[3:-1]:  # one file a metric, lines of `time value step`
+        return "metrics"
+    if name.endswith(".trace.json"):  # of torch.profiler
         return "metrics"
     pbs = re.fullmatch(r"[oe]\d+", extension)  # PBS and SGE: <job>.o<id>
     if pbs or extension in {"log", "out", "err"} or (not extension and base in _PLAIN_LOGS):
@@ -159,14 +161,14 @@ def _by_content(name: str, parts: tuple[str, ...], head: Head, *, in_area: bool)
 
 def _csv_kind(head: bytes) -> ArtifactKind:
     first = head.split(b"\n", 1)[0].strip()
-    if b"utilization.gpu" in first:
+    if b"utilization.gpu" in first or (first.startswith(b"device,") and b"GPU use (%)" in first):
         return "gpu-log"
     return "metrics" if _SERIES_COLUMN.search(first) else "other"
 
 
 def _json_kind(name: str, parts: tuple[str, ...], head: bytes) -> ArtifactKind:
     base = normal(stem(name))
-    if name.endswith(".log.json") or re.match(rb'\s*\{[^\n]*"(?:step|epoch|iter|loss)"', head):
+    if name.endswith(".log.json") or re.match(rb'\s*(?:\[\s*)?\{[^\n]*"(?:step|epoch|iter|loss)"', head):
         return "metrics"
     if base == "metadata" or re.search(rb'"(?:git|commit|packages|pip_freeze)"\s*:', head):
         return "environment"

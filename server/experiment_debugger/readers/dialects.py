@@ -56,6 +56,10 @@ _EPOCH = re.compile(
     re.IGNORECASE,
 )
 _ETA = re.compile(r"\beta[:=]? ?(?:(?P<d>\d+) days?, )?(?P<h>\d+):(?P<m>\d\d):(?P<s>\d\d)", re.IGNORECASE)
+_RATE = re.compile(r"(?<![\w.])(?P<value>\d+(?:\.\d+)?) ?(?P<unit>(?:it|steps?)/s|(?:m?s|sec)/(?:it|step))(?![\w/])")
+_DURATION = re.compile(
+    r"(?<![\w+./-])(?P<key>first[ _]batch|[A-Za-z_][\w+./-]*)(?: after| in| took)?[:=]? ?(?P<value>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec)(?![\w/])"
+)
 _DARKNET = re.compile(rf"^\s*(?P<step>\d+): (?P<loss>{NUMBER}), (?P<average>{NUMBER}) avg(?: loss)?, ")
 _ULTRALYTICS = re.compile(r"^\s*(?P<epoch>\d+)/(?P<epochs>\d+)\s+[\d.]+G\s+(?P<numbers>[\d.naif\s]+?)\s+\d+\s+\d+:")
 
@@ -72,6 +76,7 @@ _NOT_TRAINING = re.compile(
 FEWEST_NAMES = 1
 """Named numbers that a counted line must exceed to be a report of an own loop: the count itself and one more."""
 LEARNING_ROLES = frozenset({"loss", "eval-loss", "grad-norm", "learning-rate", "metric"})
+TIME_ROLES = frozenset({"data-time", "step-time"})
 
 
 @dataclass(slots=True)
@@ -91,7 +96,7 @@ class Report:
     is_bar: bool = False
     """Step and total come from a bar alone: they may count within an epoch that a line above has named."""
     only_memory: bool = False
-    """A report of memory at some step, which is no sign that training goes on."""
+    """A report of memory at some step, or of a wait in an epoch, which is no sign that training goes on."""
 
     @property
     def is_placed(self) -> bool:
@@ -111,22 +116,24 @@ def read_report(text: str) -> Report | None:
         return None
     yolo = _ULTRALYTICS.match(text)
     if yolo:
-        return _ultralytics(yolo)
+        return _ultralytics(yolo, text)
     darknet = _DARKNET.match(text)
     if darknet:
         values = {"loss": _to_number(darknet["loss"]), "avg loss": _to_number(darknet["average"])}
         return Report(values, evaluation=False, step=int(darknet["step"]))
     values = dict(_pairs(text))
     roles = {role_of(key) for key in values}
+    timed = _durations(text)
     only_memory = not roles & LEARNING_ROLES and "sec/step" not in text
-    if only_memory and "memory" not in roles:
+    if only_memory and "memory" not in roles and not timed:
         return None
     evaluation = bool(_EVALUATION.search(text)) and not _TRAINING.search(text[:60])
-    report = Report(values, evaluation, is_dict="{" in text and ("'" in text or '"' in text), only_memory=only_memory)
+    report = Report(
+        {**values, **timed, **_rates(text)}, evaluation, is_dict="{" in text and ("'" in text or '"' in text)
+    )
     _place(report, text)
-    if only_memory and report.step is None:
-        return None
-    return report
+    report.only_memory = only_memory and (report.step is None or not timed)
+    return None if report.only_memory and report.step is None and not (timed and report.is_placed) else report
 
 
 def read_counted(text: str) -> Report | None:
@@ -198,13 +205,29 @@ def _pairs(text: str) -> Iterator[tuple[str, float]]:
             yield key, _to_number(found["value"])
 
 
+def _durations(text: str) -> dict[str, float]:
+    """`data 8.1s fwd 2.3s`, `dt: 210ms`, `first batch after 11.16 s`: all of a line of which one is known by its name."""
+    found = {
+        one["key"] + ("_ms" if one["unit"] == "ms" else ""): float(one["value"]) for one in _DURATION.finditer(text)
+    }
+    known = any(role_of(key) in TIME_ROLES or key.startswith(("first batch", "first_batch")) for key in found)
+    return found if known else {}
+
+
+def _rates(text: str) -> dict[str, float]:
+    """The speed that a bar or a line names by its unit alone: `8.34it/s`, `4.50 sec/step`."""
+    found = _RATE.search(text)
+    return {found["unit"]: float(found["value"])} if found else {}
+
+
 def _to_number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def _ultralytics(found: re.Match[str]) -> Report:
+def _ultralytics(found: re.Match[str], text: str) -> Report:
     numbers = found["numbers"].split()
     values = {f"loss[{index}]": float(number) for index, number in enumerate(numbers)}
+    values |= _rates(text)
     return Report(values, evaluation=False, epoch=float(found["epoch"]), epochs=int(found["epochs"]))
 
 

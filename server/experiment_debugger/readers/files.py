@@ -47,6 +47,10 @@ def _open(path: Path) -> IO[bytes]:
         return _open_notebook(path)
     if path.suffix == ".jsonl":
         return cast("IO[bytes]", _JsonLines(path.open("rb")))
+    if path.suffix == ".wandb":
+        from experiment_debugger.readers.wandb.console import open_console
+
+        return open_console(path)
     if path.suffix == ".gz":
         with suppress(ImportError):
             from isal import igzip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -229,6 +229,21 @@ class _Chunks:
     def _read(self) -> bytes:
         block, self.problem = read_block(self._stream, CHUNK_BYTES)
         return block
+
+
+def pick_lines(stream: IO[bytes], numbers: Collection[int]) -> dict[int, bytes]:
+    """The lines of these 1-based numbers, without their \\n; a line in pieces gives its last piece."""
+    picked: dict[int, bytes] = {}
+    first = 1
+    for chunk in _Chunks(stream):
+        after = first + chunk.count(b"\n")
+        if any(first <= number <= after for number in numbers):
+            lines = chunk.split(b"\n")
+            picked |= {number: lines[number - first] for number in numbers if first <= number < first + len(lines)}
+        first = after
+        if first > max(numbers, default=0):
+            break
+    return picked
 
 
 def read_block(stream: IO[bytes], size: int) -> tuple[bytes, str | None]:

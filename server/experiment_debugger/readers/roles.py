@@ -18,29 +18,33 @@ ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("grad-norm", re.compile(r"grad[_ ]?norm|^gnorm|gradient[_ ]?norm|total_norm", re.IGNORECASE)),
     ("learning-rate", re.compile(r"^(?:base_)?lr(?:[-_/].*)?$|learning[_ ]?rate|[/.](?:lr|pg\d)(?:[-_/].*)?$", re.IGNORECASE)),
-    ("data-time", re.compile(r"^data(?:[_ ]?(?:time|wait|t))?$|data_?(?:load(?:ing)?_?)?time|(?:^|[_/.])t?_?wait_?batch|(?:load(?:er)?|batch|data)_(?:wait|load)(?:_|$)|^(?:time|perf)/data", re.IGNORECASE)),
-    ("step-time", re.compile(r"^(?:batch_?time|step_?time|time|sec/step)$|(?:step|iter(?:ation)?|batch)_?time(?:_?m?s)?$|(?:time|s|sec|seconds)_per_(?:step|iter\w*|batch)$|elapsed time per iteration", re.IGNORECASE)),
+    ("data-time", re.compile(r"^data(?:[_ ]?(?:time|wait|t))?(?:_m?s)?$|^collate(?:$|[+_/ ])|data_?(?:load(?:ing)?_?)?time|(?:^|[_/.])t?_?wait_?batch|(?:load(?:er)?|batch|data)_(?:wait|load)(?:_|$)|^(?:time|perf)/data", re.IGNORECASE)),
+    ("step-time", re.compile(r"^(?:batch_?time|step_?time|time(?:_ms)?|dt(?:_ms)?|(?:m?s|sec)/(?:it|iter|step))$|^t_(?:total|step|iter|batch)(?:_m?s)?$|(?:step|iter(?:ation)?|batch)_?time(?:_?m?s)?$|(?:time|s|sec|seconds)_per_(?:step|iter\w*|batch)$|elapsed time per iteration", re.IGNORECASE)),
     (
         "throughput",
         re.compile(r"(?:samples?|tokens?|tok|images?|imgs?|its?|iterations?|steps?|examples|seqs|frames|words|updates)(?:/|_?per_?)(?:s|sec|second)(?:/\w+)?$|throughput|(?:^|/)(?:fps|sps|tps|tgs|wps|ups)$", re.IGNORECASE),
     ),
     (
         "loss",
-        re.compile(r"loss(?:es)?(?:[_/].*)?$|^loss_?value$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|(?:^|[-_/])(?:rmse|mape?|mae|l[12]|m?logloss)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
+        re.compile(r"loss(?:es)?(?:[_/].*)?$|^loss_?value$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|(?:^|[-_/])(?:rmse|mape|mae|l[12]|m?logloss)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
     ),
-    ("host-memory", re.compile(r"(?:^|[._/])(?:v?ms|rss|ram|host_?mem\w*|cpu_?mem\w*|proc\.memory\S*)(?:_?(?:[kmg]i?b|bytes|percent))?$", re.IGNORECASE)),
+    ("host-memory", re.compile(r"(?:^|[._/])(?:v?ms|rss|ram|host_?mem\w*|cpu_?mem\w*|proc\.memory\S*|^system\.memory(?:_percent)?)(?:_?(?:[kmg]i?b|bytes|percent))?$", re.IGNORECASE)),
     ("gpu-utilisation", re.compile(r"utilization\.gpu|gpu(?:\.\d+)?\.gpu$|gpu[_ .]?util|^sm(?:%|$)", re.IGNORECASE)),
     ("gpu-temperature", re.compile(r"temperature\.gpu|gpu\.\d+\.temp$|^gtemp$|gpu[_ .]?temp", re.IGNORECASE)),
     ("gpu-clock", re.compile(r"clocks?\.(?:current\.)?(?:sm|gr|graphics)|^pclk$|sm_?clock", re.IGNORECASE)),
     ("gpu-power", re.compile(r"power\.draw|gpu\.\d+\.powerWatts$|^pwr$", re.IGNORECASE)),
-    ("cpu-utilisation", re.compile(r"^cpu$|cpu[_ .]?(?:util|percent)|(?:^|[./])proc\.cpu", re.IGNORECASE)),
+    ("cpu-utilisation", re.compile(r"^(?:system\.)?cpu$|cpu[_ .]?(?:util|percent)|(?:^|[./])proc\.cpu", re.IGNORECASE)),
     ("memory", re.compile(r"mem(?:ory)?(?:_|$)|alloc(?:ated)?(?:_|$)|reserved(?:_|$)|memory\.used|gpu\.\d+\.memoryAllocatedBytes", re.IGNORECASE)),
     (
         "metric",
-        re.compile(r"acc(?:uracy)?\d*$|top[-_@]?\d|dice|iou|map|\bf1|auc|bleu|wer|reward|recall|precision|r@\d|ctc|fer$", re.IGNORECASE),
+        re.compile(r"acc(?:uracy)?\d*$|top[-_@]?\d|dice|iou|map|(?:\b|_)f1|auc|auroc|bleu|wer|reward|recall|precision|r@\d|ctc|fer$", re.IGNORECASE),
     ),
 )  # fmt: skip
 """First match wins."""
+_NO_ROLE = re.compile(
+    r"gpu\.\d+\.memory$|availableMB$|cpu\.threads$|(?:utilization|temperature)\.memory", re.IGNORECASE
+)
+"""Readings of W&B and nvidia-smi whose names look like another quantity: shares of time, free memory, counts."""
 _NOT_LOSS = re.compile(r"weight|coef|scale|lambda|early|best|total_loss_mask|num_|free", re.IGNORECASE)
 _EVALUATION = re.compile(r"(?:^|[/_. -])(?:val|valid|validation|eval|evaluation|test|dev)(?:$|[/_. -])", re.IGNORECASE)
 _TRAINING = re.compile(r"(?:^|[/_. -])train(?:ing)?(?:$|[/_. -])", re.IGNORECASE)
@@ -55,6 +59,8 @@ _EXPONENTIAL = re.compile(r"ppl|perplexity", re.IGNORECASE)
 @lru_cache(maxsize=4096)
 def role_of(key: str, *, evaluation: bool = False) -> str | None:
     """The role of a metric by its name, or None; a loss of an evaluation is an `eval-loss`."""
+    if _NO_ROLE.search(key):
+        return None
     for role, pattern in ROLES:
         if pattern.search(key):
             if role in {"loss", "eval-loss"} and _NOT_LOSS.search(key):

@@ -1,0 +1,1 @@
+"""Local folders of Weights & Biases, offline and synced, read without network, key or the package."""

@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+set -uo pipefail
+cd /workspace/proj
+python train.py --config configs/run-105.yaml
