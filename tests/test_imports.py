@@ -15,7 +15,7 @@ import experiment_debugger
 PACKAGE = Path(experiment_debugger.__file__).parent
 LAYERS = (
     {"errors", "models", "command", "yaml_text", "discovery.names", "report.budget"},
-    {"cache", "settings", "redaction"},
+    {"arguments", "cache", "settings", "redaction"},
     {"readers", "project"},
     {"run"},
     {"discovery"},
@@ -23,7 +23,7 @@ LAYERS = (
     {"rules"},
     {"collection"},
     {"diagnose", "window"},
-    {"context", "remarks"},
+    {"context", "listing", "metrics", "remarks"},
     {"report"},
     {"api"},
     {"scoreboard", "mcp_server"},
@@ -101,7 +101,7 @@ def test_rules_open_no_files(path: Path) -> None:
 def test_report_only_renders(path: Path) -> None:
     """It is given types of models, windows and the taxonomy, never what they are computed from."""
     known = {name.split(".")[0] for name in own_imports(path)}
-    assert known <= {"models", "errors", "window", "rules", "report"}
+    assert known <= {"models", "errors", "metrics", "window", "rules", "report"}
 
 
 def test_only_the_server_imports_mcp() -> None:

@@ -1,5 +1,6 @@
 """The server as assistants use it: both protocol eras in memory, and one real process over stdio."""
 
+import base64
 import json
 import os
 import socket
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.server import MCPServer
-from mcp.types import CallToolResult, TextContent, TextResourceContents
+from mcp.types import CallToolResult, ImageContent, TextContent, TextResourceContents
 from samples import TRACEBACK, Cli, steps
 
 from experiment_debugger import api
@@ -110,6 +111,7 @@ async def a_session(client: Client) -> None:
     quoted = classes["modes"][0]["evidence"][0]
     window = await client.call_tool("read_run_logs", {"run_id": 42, "path": quoted["path"], "around": quoted["line"]})
     assert f"{quoted['line']}| torch.OutOfMemoryError" in text_of(window)
+    is_image_alone(await client.call_tool("read_run_metrics", {"run_id": 42, "plot": True}))
     entry = (await client.read_resource("taxonomy://oom")).contents[0]
     assert isinstance(entry, TextResourceContents)
     assert entry.text.startswith("# oom (mode)")
@@ -148,6 +150,29 @@ async def test_structured_content_is_what_the_command_line_prints(
     printed = cli(tool.replace("_", "-"), "42", "--json", "--project", str(project)).out
     assert result.structured_content == json.loads(printed)
     assert text_of(result) == printed.rstrip("\n")
+
+
+@ERAS
+async def test_a_plot_is_an_image_alone(server: MCPServer[Any], era: str) -> None:
+    is_image_alone(await call(server, "read_run_metrics", era, run_id=42, plot=True))
+    numbers = await call(server, "read_run_metrics", era, run_id=42, keys="loss")
+    assert numbers.structured_content is not None
+    assert json.loads(text_of(numbers)) == numbers.structured_content
+    assert numbers.structured_content["series"][0]["key"] == "loss"
+    compared = await call(server, "read_run_metrics", era, **{"run_id": 42, "with": 7})
+    assert compared.structured_content is not None
+    assert compared.structured_content["with"] == "7"
+
+
+def is_image_alone(result: CallToolResult) -> None:
+    assert not result.is_error
+    assert result.structured_content is None
+    (block,) = result.content
+    assert isinstance(block, ImageContent)
+    assert block.mime_type == "image/png"
+    png = base64.b64decode(block.data)
+    assert png.startswith(b"\x89PNG")
+    assert len(png) <= 100_000
 
 
 @ERAS

@@ -7,43 +7,38 @@ Everything heavy is imported inside the functions, so that listing verbs and `--
 
 import os
 from contextvars import ContextVar
-from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from experiment_debugger.arguments import (
+    Keys,
+    MaxTokens,
+    ModeName,
+    OneRunId,
+    OtherRunId,
+    Pasted,
+    PictureFile,
+    PictureWanted,
+    Points,
+    ProjectDir,
+    Rank,
+    Roles,
+    RunId,
+    RunIdOrStdin,
+    StepRange,
+)
 from experiment_debugger.command import Command, Param
-from experiment_debugger.errors import DebuggerError, RunNotFound
-from experiment_debugger.report.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS, TextAnswer, Tree, speakable
+from experiment_debugger.errors import DebuggerError
+from experiment_debugger.report.budget import DEFAULT_TOKENS, Picture, TextAnswer, Tree, speakable
 
 if TYPE_CHECKING:
-    from experiment_debugger.evidence import RunEvidence
+    from experiment_debugger.diagnose import Examination
     from experiment_debugger.models import Diagnosis, Mode
     from experiment_debugger.project import Project
-    from experiment_debugger.run import Run, RunSummary
+    from experiment_debugger.run import Run
 
 TYPED: ContextVar[bool] = ContextVar("TYPED", default=False)
 """True when a person typed the arguments: only then may a path lead out of the project."""
-RUN_PATTERN = r"^\w[\w.\-]*(/\w[\w.\-]*)*$"
-NEWEST = 20
-"""How many runs `debug` without RUN looks at: more would keep the user waiting."""
-
-RUN = Param("Run id, e.g. 42", positional=True, metavar="RUN", pattern=RUN_PATTERN, numbers=True)
-RunId = Annotated[str | None, RUN]
-OneRunId = Annotated[str, RUN]
-RunIdOrStdin = Annotated[
-    str | None, replace(RUN, cli_help="Run id, e.g. 42, or a path; - reads a pasted log from stdin")
-]
-ModeName = Annotated[
-    str | None,
-    Param("Suspected mode, tested first: nan, oom, slow, metric, repro, crash or silent", metavar="M"),
-]
-Pasted = Annotated[str | None, Param("A pasted traceback or log, instead of a run", surface="mcp")]
-ProjectDir = Annotated[str | None, Param("Project folder, if not the current one", metavar="DIR")]
-MaxTokens = Annotated[
-    int,
-    Param("Hard cap of the answer", metavar="N", ge=MIN_TOKENS, le=MAX_TOKENS),
-]
 
 
 def debug(
@@ -57,6 +52,7 @@ def debug(
     next checks in one answer. Without a run: the newest failed one.
     """
     from experiment_debugger.context import gather
+    from experiment_debugger.listing import newest_failed
     from experiment_debugger.remarks import notes_on, to_collect
     from experiment_debugger.report.answers import debug_answer
 
@@ -65,9 +61,10 @@ def debug(
         diagnosis = _diagnose_text(text, run_id, hint, project)
         return debug_answer(diagnosis, max_tokens, collect=to_collect(diagnosis, hint))
     if run_id is None:
-        evidence, diagnosis, notes = _newest_failed(project, hint)
+        evidence, diagnosis, notes = newest_failed(_project(project), hint)
     else:
-        (evidence, diagnosis), notes = _examine(_resolve(run_id, _project(project)), hint), []
+        done, notes = _examine(_resolve(run_id, _project(project)), hint), []
+        evidence, diagnosis = done.evidence, done.diagnosis
     notes += notes_on(evidence, diagnosis, hint)
     return debug_answer(diagnosis, max_tokens, gather(evidence, diagnosis), to_collect(diagnosis, hint), notes)
 
@@ -81,12 +78,14 @@ def gather_run_context(
     is missing. Without a run: the runs found here, newest first.
     """
     from experiment_debugger.context import gather
+    from experiment_debugger.listing import runs_of
     from experiment_debugger.models import as_dict
     from experiment_debugger.report.answers import fitted_context
 
     if run_id is None:
-        return fitted_context(_runs(project), max_tokens)
-    context = gather(*_examine(_resolve(run_id, _project(project)), None))
+        return fitted_context(runs_of(_project(project)), max_tokens)
+    done = _examine(_resolve(run_id, _project(project)))
+    context = gather(done.evidence, done.diagnosis)
     return fitted_context(as_dict(context), max_tokens)
 
 
@@ -95,7 +94,7 @@ def read_run_logs(
     around: Annotated[str | None, Param("Centre: LINE, step:N or time:T", metavar="WHERE", numbers=True)] = None,
     pattern: Annotated[str | None, Param("Regular expression; shows matching lines", metavar="REGEX")] = None,
     path: Annotated[str | None, Param("Which log, as named in an answer", metavar="PATH")] = None,
-    rank: Annotated[int | None, Param("Only this rank", metavar="N", ge=0)] = None,
+    rank: Rank = None,
     head: Annotated[int | None, Param("First N lines", metavar="N", ge=1)] = None,
     tail: Annotated[int | None, Param("Last N lines", metavar="N", ge=1)] = None,
     cursor: Annotated[str | None, Param("Goes on where the last answer ended", metavar="C")] = None,
@@ -123,6 +122,39 @@ def read_run_logs(
     return window_answer(window, max_tokens)
 
 
+def read_run_metrics(
+    run_id: OneRunId,
+    keys: Keys = None,
+    roles: Roles = None,
+    steps: StepRange = None,
+    rank: Rank = None,
+    points: Points = 0,
+    plot: PictureWanted = False,  # noqa: FBT002 (passed by name)
+    plot_file: PictureFile = None,
+    with_run: OtherRunId = None,
+    project: ProjectDir = None,
+    max_tokens: MaxTokens = DEFAULT_TOKENS,
+) -> dict[str, Any] | Picture:
+    """Metric series of a run from logs, CSV, TensorBoard, W&B: extremes, trend, anomalies, points; or a plot of them.
+    Values are [step, value].
+    """
+    from experiment_debugger.metrics import Wanted, chart_of, read_metrics
+    from experiment_debugger.report.metrics import fitted_metrics
+    from experiment_debugger.report.plot import draw, new_picture, write_picture
+
+    target = new_picture(plot_file) if plot_file is not None else None
+    place = _project(project)
+    other = _examine(_resolve(with_run, place)) if with_run is not None else None
+    view = read_metrics(_examine(_resolve(run_id, place)), Wanted(keys, roles, steps, rank), other)
+    if target is None and not plot:
+        return fitted_metrics(view, points, max_tokens)
+    chart = chart_of(view, chosen=bool(keys or roles))
+    if target is None:
+        return Picture(draw(chart))
+    write_picture(target, draw(chart))
+    return fitted_metrics(view, points, max_tokens, {"path": str(plot_file), "caption": chart.caption})
+
+
 def classify_failure(
     run_id: RunIdOrStdin = None,
     mode: ModeName = None,
@@ -138,7 +170,7 @@ def classify_failure(
     hint = mode_named(mode)
     if text is not None:
         return fitted_diagnosis(_diagnose_text(text, run_id, hint, project), max_tokens)
-    return fitted_diagnosis(_examine(_resolve(run_id, _project(project)), hint)[1], max_tokens)
+    return fitted_diagnosis(_examine(_resolve(run_id, _project(project)), hint).diagnosis, max_tokens)
 
 
 def explain(
@@ -176,10 +208,18 @@ def show_context(context: Tree) -> str:
     return context_markdown(context)
 
 
+def show_metrics(metrics: Tree) -> str:
+    """The answer of `read_run_metrics` for people."""
+    from experiment_debugger.report.metrics import metrics_markdown
+
+    return metrics_markdown(metrics)
+
+
 COMMANDS: tuple[Command, ...] = (
     Command(debug, title="Debug a run", exit_code=True),
     Command(gather_run_context, title="Gather the context of a run", result="structured", show=show_context),
     Command(read_run_logs, title="Read the logs of a run"),
+    Command(read_run_metrics, title="Read the metrics of a run", result="structured", show=show_metrics, picture=True),
     Command(classify_failure, title="Classify a failure", result="structured", show=show_diagnosis, exit_code=True),
     Command(explain, title="Explain a mode, cause or rule"),
 )
@@ -221,11 +261,11 @@ def _resolve(run_id: str | None, project: "Project") -> "Run":
     return resolve(project, run_id, typed_path_allowed=TYPED.get())
 
 
-def _examine(run: "Run", hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis"]:
-    """Everything that is read of a run, once, and the diagnosis of it."""
-    from experiment_debugger.diagnose import investigate
+def _examine(run: "Run", hint: "Mode | None" = None) -> "Examination":
+    """Everything that is read of a run, once, what was found in it, and the diagnosis."""
+    from experiment_debugger.diagnose import examine
 
-    return investigate(run, mode=hint)
+    return examine(run, mode=hint)
 
 
 def _diagnose_text(text: str, run_id: str | None, hint: "Mode | None", project: str | None) -> "Diagnosis":
@@ -243,45 +283,3 @@ def structured(result: Any) -> Any:
     if isinstance(result, TextAnswer):
         return speakable(result.as_json())
     return speakable(as_dict(result) if isinstance(result, Frozen) else result)
-
-
-def _newest_failed(project: str | None, hint: "Mode | None") -> tuple["RunEvidence", "Diagnosis", list[str]]:
-    """The newest run whose diagnosis is a failure, else the newest run; the note says which."""
-    from experiment_debugger.run import list_runs
-
-    place = _project(project)
-    runs = list_runs(place)
-    if not runs:
-        raise RunNotFound(f"Expected a run, found none in {place.root}; give a run id or --project.")
-    newest: tuple[RunEvidence, Diagnosis] | None = None
-    for listed in runs[:NEWEST]:
-        try:
-            run = _resolve(listed.id, place)
-        except RunNotFound:  # a registry may name runs whose files are not here
-            continue
-        evidence, diagnosis = _examine(run, hint)
-        if diagnosis.verdict == "failure":
-            return evidence, diagnosis, [f"No run was named: this is the newest failed one of {len(runs)}."]
-        newest = newest or (evidence, diagnosis)
-    if newest is None:
-        names = ", ".join(listed.id for listed in runs[:NEWEST])
-        raise RunNotFound(
-            f"Expected a run with files in {place.root}, found only names: {names}; give the path of a log."
-        )
-    looked = min(len(runs), NEWEST)
-    return *newest, [f"No run was named and none of the {looked} newest has failed: this is the newest one."]
-
-
-def _runs(project: str | None) -> Tree:
-    """The runs of a project, newest first."""
-    from experiment_debugger.run import list_runs
-
-    place = _project(project)
-    return {"project": str(place.root), "runs": [_listed(run) for run in list_runs(place)]}
-
-
-def _listed(run: "RunSummary") -> Tree:
-    """One row of the list; what is not known has no key."""
-    time = datetime.fromtimestamp(run.newest, tz=timezone.utc).isoformat(timespec="seconds") if run.newest else None
-    row = {"id": run.id, "state": run.state, "last_change": time, "files": run.files, "place": run.place}
-    return {key: value for key, value in row.items() if value is not None}

@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _answer(command: Command, arguments: argparse.Namespace) -> int:
-    values = {parameter.name: getattr(arguments, parameter.name) for parameter in command.of("cli")}
+    values = {parameter.argument: getattr(arguments, parameter.name) for parameter in command.of("cli")}
     result = command.function(**_with_stdin(command, values))
     if arguments.json:
         _write(compact(structured(result)))

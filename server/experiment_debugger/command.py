@@ -24,7 +24,8 @@ class Param:
     """What a surface must know of one parameter, beyond its name, type and default.
 
     `pattern` and `numbers` (a number is as good as its text: "debug run 42") are for MCP, where a model writes the
-    value; a person on the command line may type any path, which `cli_help` may say.
+    value; a person on the command line may type any path, which `cli_help` may say. `name` is what the surfaces call it
+    where that is no argument of the function: `with` is a word of Python, `plot` is a file here and a flag there.
     """
 
     help: str
@@ -36,12 +37,17 @@ class Param:
     pattern: str | None = None
     numbers: bool = False
     surface: Surface = "both"
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter as a surface sees it: `type` without Annotated and without `| None`."""
+    """One parameter as a surface sees it: `type` without Annotated and without `| None`.
 
+    `argument` is its name in the function.
+    """
+
+    argument: str
     name: str
     type: Any
     default: Any
@@ -57,7 +63,8 @@ class Parameter:
 class Command:
     """One verb. Its name, description and inputs are those of the function.
 
-    `show` renders a structured answer for people; `exit_code` offers the option that turns a verdict into a status.
+    `show` renders a structured answer for people; `exit_code` offers the option that turns a verdict into a status;
+    `picture` says that the answer may be an image alone.
     """
 
     function: Callable[..., Any]
@@ -65,6 +72,7 @@ class Command:
     result: Literal["text", "structured"] = "text"
     show: Callable[[Any], str] = str
     exit_code: bool = False
+    picture: bool = False
     surface: Surface = "both"
     read_only: bool = True
     destructive: bool = False
@@ -103,4 +111,4 @@ def _parameter(item: inspect.Parameter) -> Parameter:
         raise TypeError(f"parameter {item.name}: expected Annotated[..., Param(...)], found {item.annotation!r}")
     if get_origin(annotation) in {Union, BARE}:
         annotation = next(kind for kind in get_args(annotation) if kind is not types.NoneType)
-    return Parameter(item.name, annotation, item.default, about)
+    return Parameter(item.name, about.name or item.name, annotation, item.default, about)

@@ -9,6 +9,7 @@ dropped silently; a lone surrogate in a result would end the process.
 
 from __future__ import annotations
 
+import base64
 import inspect
 import re
 import socket
@@ -19,13 +20,13 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from experiment_debugger import __version__, api, models
 from experiment_debugger.command import Command, Parameter
 from experiment_debugger.errors import DebuggerError
-from experiment_debugger.report.budget import TextAnswer, compact, error_line, speakable
+from experiment_debugger.report.budget import Picture, TextAnswer, compact, error_line, speakable
 
 NAME = "experiment-debugger"
 _RUN_WORD = re.compile(r"^run\s+(?=\S)", re.IGNORECASE)
@@ -97,14 +98,13 @@ def main() -> None:
 
 def _tool(command: Command) -> Tool:
     arguments = create_model(f"{command.tool}_arguments", __base__=Arguments, **_fields(command))
-    is_text = command.result == "text"
     return StrictTool(
         fn=_function(command),
         name=command.tool,
         title=command.title,
         description=command.description,
         parameters=_slim(arguments.model_json_schema()),
-        fn_metadata=FuncMetadata(arg_model=arguments, output_schema=None if is_text else _output_schema(command)),
+        fn_metadata=FuncMetadata(arg_model=arguments, output_schema=_output_schema(command)),
         is_async=False,
         context_kwarg=None,
         annotations=ToolAnnotations(
@@ -140,15 +140,19 @@ def _spoken(value: Any) -> Any:
 
 def _function(command: Command) -> Callable[..., CallToolResult]:
     """The verb as the server calls it: answers leave clean, and errors meant for the user reach the model."""
+    arguments = {parameter.name: parameter.argument for parameter in command.of("mcp")}
 
     def call(**values: Any) -> CallToolResult:
         api.TYPED.set(False)  # `serve` was typed on a command line, what a model writes was not
         try:
-            result = command.function(**values)
+            result = command.function(**{arguments[name]: value for name, value in values.items()})
         except DebuggerError as problem:
             raise ToolError(error_line(str(problem))) from problem
         if isinstance(result, TextAnswer):
             return CallToolResult(content=[TextContent(type="text", text=speakable(result.text))])
+        if isinstance(result, Picture):  # alone: assistants drop images next to text or structured content
+            data = base64.b64encode(result.png).decode("ascii")
+            return CallToolResult(content=[ImageContent(type="image", data=data, mime_type="image/png")])
         data = api.structured(result)
         # Clients that do not read the structured part get the same JSON as text, compact.
         return CallToolResult(content=[TextContent(type="text", text=compact(data))], structured_content=data)
@@ -156,8 +160,10 @@ def _function(command: Command) -> Callable[..., CallToolResult]:
     return call
 
 
-def _output_schema(command: Command) -> dict[str, Any]:
-    """The schema of a verb that returns one of our models; otherwise any object."""
+def _output_schema(command: Command) -> dict[str, Any] | None:
+    """The schema of a verb that returns one of our models; otherwise any object. A picture would break a promise."""
+    if command.result == "text" or command.picture:
+        return None
     model = getattr(models, str(inspect.signature(command.function).return_annotation), None)
     return model.model_json_schema() if isinstance(model, type) and issubclass(model, BaseModel) else {"type": "object"}
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from experiment_debugger.diagnose.engine import diagnose, diagnose_text, investigate, meant_by
+from experiment_debugger.diagnose.engine import Examination, diagnose, diagnose_text, examine, investigate, meant_by
 
-__all__ = ["diagnose", "diagnose_text", "investigate", "meant_by"]
+__all__ = ["Examination", "diagnose", "diagnose_text", "examine", "investigate", "meant_by"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from experiment_debugger.collection import Collector, dialect_of
@@ -43,12 +44,27 @@ TRACKERS = frozenset({"tensorboard", "wandb", "metrics"})
 """Kinds of artifacts that may hold the losses of a run."""
 
 
-def investigate(run: Run, *, mode: Mode | None = None) -> tuple[RunEvidence, Diagnosis]:
-    """All that was read of a run, and its diagnosis; `mode` is a hint, tested first and never believed blindly."""
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """All that was read of a run, what every rule found in it (the suppressed aside), and the diagnosis."""
+
+    evidence: RunEvidence
+    findings: tuple[Finding, ...]
+    diagnosis: Diagnosis
+
+
+def examine(run: Run, *, mode: Mode | None = None) -> Examination:
+    """Read a run once and diagnose it; `mode` is a hint, tested first and never believed blindly."""
     book = load_rulebook(run.project.own_signatures)
     plan = plan_of(tuple(book.signatures.values()))
     evidence = Collector(plan.literals, plan.reader, dialect_of(run.project.settings)).run(run)
-    return evidence, diagnose_evidence(evidence, book, mode=mode)
+    return _examination(evidence, book, mode)
+
+
+def investigate(run: Run, *, mode: Mode | None = None) -> tuple[RunEvidence, Diagnosis]:
+    """All that was read of a run, and its diagnosis."""
+    done = examine(run, mode=mode)
+    return done.evidence, done.diagnosis
 
 
 def diagnose(run: Run, *, mode: Mode | None = None) -> Diagnosis:
@@ -65,6 +81,10 @@ def diagnose_text(text: str, *, mode: Mode | None = None, own_signatures: Path |
 
 def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | None = None) -> Diagnosis:
     """The diagnosis from what was read; `mode` is a hint."""
+    return _examination(evidence, book, mode).diagnosis
+
+
+def _examination(evidence: RunEvidence, book: Rulebook, mode: Mode | None) -> Examination:
     outcomes, suppressed = suppress(all_outcomes(evidence, book), evidence.run.project.settings.suppressions)
     findings = [finding for outcome in outcomes for finding in outcome.findings]
     competing = competitors(findings, evidence, book)
@@ -75,7 +95,7 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
     hypotheses, beyond = _hypotheses(roots, ranked, findings, evidence, book)
     consequences = consequences_of(ranked, hypotheses)
     verdict = _verdict(hypotheses, ending, evidence)
-    return Diagnosis(
+    diagnosis = Diagnosis(
         run_id=evidence.run.id,
         run_state=ending.state,
         verdict=verdict,
@@ -89,6 +109,7 @@ def diagnose_evidence(evidence: RunEvidence, book: Rulebook, *, mode: Mode | Non
         coverage=_coverage(evidence),
         omitted=_omitted(beyond, consequences),
     )
+    return Examination(evidence, tuple(findings), diagnosis)
 
 
 def _hinted_first(ranked: Ranked, hint: Mode | None) -> list[Finding]:

@@ -91,6 +91,13 @@ class TextAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """The answer of a verb that was asked for an image: a PNG, which stands outside the token budget."""
+
+    png: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """Keep the first items of a list."""
 

@@ -1,0 +1,48 @@
+"""The parameters that verbs share, each described once.
+
+--keys train/loss,val/*   --steps 600:700   --max-tokens 800
+"""
+
+# No `from __future__ import annotations` here: the surfaces read these annotations as objects.
+
+from dataclasses import replace
+from typing import Annotated
+
+from experiment_debugger.command import Param
+from experiment_debugger.report.budget import MAX_TOKENS, MIN_TOKENS
+
+RUN_PATTERN = r"^\w[\w.\-]*(/\w[\w.\-]*)*$"
+
+MOST_POINTS = 2000
+
+RUN = Param("Run id, e.g. 42", positional=True, metavar="RUN", pattern=RUN_PATTERN, numbers=True)
+RunId = Annotated[str | None, RUN]
+OneRunId = Annotated[str, RUN]
+RunIdOrStdin = Annotated[
+    str | None, replace(RUN, cli_help="Run id, e.g. 42, or a path; - reads a pasted log from stdin")
+]
+ModeName = Annotated[
+    str | None,
+    Param("Suspected mode, tested first: nan, oom, slow, metric, repro, crash or silent", metavar="M"),
+]
+Pasted = Annotated[str | None, Param("A pasted traceback or log, instead of a run", surface="mcp")]
+ProjectDir = Annotated[str | None, Param("Project folder, if not the current one", metavar="DIR")]
+MaxTokens = Annotated[
+    int,
+    Param("Hard cap of the answer", metavar="N", ge=MIN_TOKENS, le=MAX_TOKENS),
+]
+
+Rank = Annotated[int | None, Param("Only this rank", metavar="N", ge=0)]
+Keys = Annotated[str | None, Param("Metrics, comma-separated; train/* works", metavar="KEY,...")]
+Roles = Annotated[str | None, Param("Such as loss,grad-norm,learning-rate,memory", metavar="ROLE,...")]
+StepRange = Annotated[str | None, Param("Steps A:B, A: or :B", metavar="A:B")]
+Points = Annotated[
+    int, Param("Up to N points a series; thinning keeps spikes and NaN", metavar="N", ge=0, le=MOST_POINTS)
+]
+OtherRunId = Annotated[
+    str | None, Param("A second run to compare", metavar="RUN2", pattern=RUN_PATTERN, numbers=True, name="with")
+]
+PictureWanted = Annotated[bool, Param("An image instead of numbers", surface="mcp")]
+PictureFile = Annotated[
+    str | None, Param("Also draw them into this new file", metavar="FILE.png", surface="cli", name="plot")
+]
