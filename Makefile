@@ -27,8 +27,10 @@ check: $(VENV)/.dev ## ruff and mypy only
 docs: $(VENV)/.run ## render the generated blocks of references/ again
 	$(BIN)/python -m experiment_debugger.report.tables references/coverage.md
 
-bench: $(VENV)/.dev ## cost of the first answer and of the log scan, as ratios
+bench: $(VENV)/.bench ## cost of the first answer, of the log scan and of the readers, as ratios
 	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/event_files.py 2000000
+	$(BIN)/python tests/benchmarks/wandb_files.py
 
 score: $(VENV)/.run ## score classify-failure on the bundled cases
 	$(BIN)/python tests/score.py $(CASES) --command $(BIN)/experiment-debugger
@@ -51,3 +53,7 @@ $(VENV)/.run: pyproject.toml | $(VENV)/.made
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) --editable '.[bench]'
+	@touch $@

@@ -22,7 +22,8 @@ PRUNED = ("__pycache__", "*.pt", "*.pth", "*.bin", "*.safetensors", "shards", "d
 # A host name may be as short as two letters: it counts as a whole word between quotes, blanks, "=", ":" or "@".
 HOST_NAME = rb"(?<=[\s\"'=:@])" + re.escape(platform.node().encode()) + rb"(?=[\s\"':,])"
 CHECKOUT = re.escape(str(HERE.parents[2]).encode()) + rb"/"
-FORBIDDEN = re.compile(CHECKOUT + rb"|/tmp/|/root\b|\.pyenv|pypi\.org|pythonhosted|" + HOST_NAME)
+ADVERTISED = re.compile(rb"https://[a-z.]+/project/")
+FORBIDDEN = re.compile(CHECKOUT + rb"|/tmp/|/root\b|\.pyenv|py(?:pi\.org|thonhosted)|" + HOST_NAME)
 MAX_BYTES = 1_500_000
 
 
@@ -52,7 +53,7 @@ def scrub(project: Path) -> None:
     """Lightning advertises a package by its address at the registry; everything else is neutral from the start."""
     for path in project.rglob("*.log"):
         data = path.read_bytes()
-        path.write_bytes(data.replace(b"https://pypi.org/project/", b"https://example.org/project/"))
+        path.write_bytes(ADVERTISED.sub(b"https://example.org/project/", data))
 
 
 def read_bytes(path: Path) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from experiment_debugger.diagnose.findings import LASTING
 from experiment_debugger.diagnose.ranking import comes_before, rank
 from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding
@@ -63,7 +64,7 @@ def _of_last_attempt(
 def _recovered_elsewhere(finding: Finding, evidence: RunEvidence, endings: Sequence[Finding]) -> bool:
     """Whether an error in a file without progress was followed by progress or a normal end in another file."""
     own = _log(finding, evidence)
-    if own is None or own.progress.lines:
+    if own is None or own.progress.lines or finding.mode in LASTING:
         return False
     attempt = finding.position.attempt
     others = [entry for entry in evidence.files if entry is not own and entry.artifact.attempt == attempt]

@@ -28,7 +28,7 @@ ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
         "loss",
         re.compile(r"loss(?:es)?(?:[_/].*)?$|^loss_?value$|^(?:nll|kl|ce|bce|mse|recon|elbo|ppl|perplexity|objective)$|cross[ _]?entropy$|cost$|(?:^|[-_/])(?:rmse|mape|mae|l[12]|m?logloss)$|^train/(?:kl|recon|nll|ce)", re.IGNORECASE),
     ),
-    ("host-memory", re.compile(r"(?:^|[._/])(?:v?ms|rss|ram|host_?mem\w*|cpu_?mem\w*|proc\.memory\S*|^system\.memory(?:_percent)?)(?:_?(?:[kmg]i?b|bytes|percent))?$", re.IGNORECASE)),
+    ("host-memory", re.compile(r"(?:^|[._/])(?:vms|rss|ram|host_?mem\w*|cpu_?mem\w*|proc\.memory\S*|^system\.memory(?:_percent)?)(?:_?(?:[kmg]i?b|bytes|percent))?$", re.IGNORECASE)),
     ("gpu-utilisation", re.compile(r"utilization\.gpu|gpu(?:\.\d+)?\.gpu$|gpu[_ .]?util|^sm(?:%|$)", re.IGNORECASE)),
     ("gpu-temperature", re.compile(r"temperature\.gpu|gpu\.\d+\.temp$|^gtemp$|gpu[_ .]?temp", re.IGNORECASE)),
     ("gpu-clock", re.compile(r"clocks?\.(?:current\.)?(?:sm|gr|graphics)|^pclk$|sm_?clock", re.IGNORECASE)),

@@ -54,13 +54,28 @@ def step_at(series: Series, index: int) -> int | None:
     return step if step >= 0 and series.axis == "step" else None
 
 
+def _step_by_time(entry: FileEvidence, time: float) -> int | None:
+    """The last step that the same source had reached: machine readings have a time and no step."""
+    reached = [
+        step
+        for series in entry.recorded
+        if series.axis == "step"
+        for step, stamp in zip(series.steps, series.times, strict=True)
+        if stamp <= time
+    ]
+    return max(reached, default=None)
+
+
 def point(entry: FileEvidence, series: Series, index: int) -> Evidence:
     """One point as evidence: key, step, value, and file line where it was text."""
-    line = series.lines[index]
+    line, step = series.lines[index], step_at(series, index)
+    if step is None and not line:
+        position = series.steps[index] if series.axis == "epoch" else None
+        step = _step_by_time(entry, series.times[index]) if position is None else position
     return Evidence(
         path=entry.name,
         line=line or None,
-        step=step_at(series, index) if line else series.steps[index],
+        step=step,
         key=series.key,
         value=as_value(series.values[index]),
         quote=_quote(series, index) if line else None,
@@ -75,19 +90,33 @@ def _quote(series: Series, index: int) -> str | None:
     return quote_of(text, (at, at + len(series.key) + 12))
 
 
-def loss_tells(entry: FileEvidence, line: int) -> bool:
-    """Whether a loss is not finite, or exactly zero, at this line or before: then it says what its gradient would."""
-    return any(
-        number <= line and (not math.isfinite(value) or (value == 0.0 and number == line))
-        for series in entry.series
-        if series.role == "loss" and not series.evaluation
-        for number, value in zip(series.lines, series.values, strict=True)
-    )
+def place_in(series: Series, index: int) -> int:
+    """What orders the points of several series of one source: the step or epoch, the line where that is unknown.
+
+    A record of a JSON file has a line for each of its numbers.
+    """
+    step = series.steps[index]
+    return step if step >= 0 else series.lines[index]
+
+
+def training_losses(entry: FileEvidence) -> list[Series]:
+    """The training losses of one source."""
+    return [series for series in entry.series if series.role == "loss" and not series.evaluation]
+
+
+def loss_tells(entry: FileEvidence, place: int) -> bool:
+    """Whether a loss is not finite here or before, or exactly zero here: then it says what its gradient would."""
+    for series in training_losses(entry):
+        bad = series.nonfinite_from()
+        if bad is not None and place_in(series, bad) <= place:
+            return True
+        if series.values.count(0.0) and any(
+            value == 0.0 and place_in(series, index) == place for index, value in enumerate(series.values)
+        ):
+            return True
+    return False
 
 
 def loss_is_bad(entry: FileEvidence) -> bool:
     """Whether a training loss of this file was ever not finite."""
-    return any(
-        series.role == "loss" and not series.evaluation and series.nonfinite_from() is not None
-        for series in entry.series
-    )
+    return any(series.nonfinite_from() is not None for series in training_losses(entry))

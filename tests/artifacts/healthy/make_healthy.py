@@ -15,14 +15,13 @@ sys.path.insert(0, str(HERE.parent))
 
 import sandbox  # noqa: E402
 from healthy_cases import CASES, Healthy  # noqa: E402
-from make_artifacts import FORBIDDEN, PRUNED, read_bytes  # noqa: E402
+from make_artifacts import ADVERTISED, FORBIDDEN, PRUNED, read_bytes  # noqa: E402
 
 PROJECTS = HERE / "projects"
 INDEX = PROJECTS / "expected.json"
 PRUNED_TOO = ("*.ckpt", "*.h5", "*.png", "*.pkl", "*.cache", "ckpt", "weights", "pretrained", "model.deprecated")
 PRUNED_HERE = ("tokenizer.json", "*.parquet", "*.wandb", "zero_*", "basic-variant-state-*", "experiment_state-*")
 MAX_BYTES = 2_500_000
-ADVERTISED = ((b"https://pypi.org/project/", b"https://example.org/project/"),)
 
 
 def build(case: Healthy, project: Path) -> None:
@@ -56,9 +55,8 @@ def scrub(project: Path) -> None:
     """Some libraries advertise a package by its address at the registry; everything else is neutral from the start."""
     for path in (p for p in project.rglob("*") if p.is_file() and p.suffix != ".gz"):
         data = path.read_bytes()
-        for old, new in ADVERTISED:
-            if old in data:
-                path.write_bytes(data.replace(old, new))
+        if ADVERTISED.search(data):
+            path.write_bytes(ADVERTISED.sub(b"https://example.org/project/", data))
 
 
 def make(case: Healthy, overlay: Path) -> str:

@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import sandbox  # noqa: E402
-from make_artifacts import FORBIDDEN, PRUNED  # noqa: E402
+from make_artifacts import ADVERTISED, FORBIDDEN, PRUNED  # noqa: E402
 from numbers_cases import CASES  # noqa: E402
 from run import Run  # noqa: E402
 
@@ -24,7 +24,6 @@ NOTES = "notes.json"
 PRUNED_TOO = ("*.ckpt", "*.cache", "tmp", "requirements.txt", "debug-internal.log")
 TIMEOUT = 600  # seconds; alone a run takes 3 to 15
 MOST_BYTES, MOST_BYTES_A_RUN = 4_000_000, 300_000
-ADVERTISED = ((b"https://pypi.org/project/", b"https://example.org/project/"),)
 
 
 def build(case: Run, project: Path) -> None:
@@ -48,10 +47,7 @@ def prune(project: Path) -> None:
         elif path.is_dir() and not any(path.iterdir()):
             path.rmdir()
     for path in project.rglob("*.log"):
-        data = path.read_bytes()
-        for old, new in ADVERTISED:
-            data = data.replace(old, new)
-        path.write_bytes(data)
+        path.write_bytes(ADVERTISED.sub(b"https://example.org/project/", path.read_bytes()))
 
 
 def expect(case: Run, notes: dict[str, int]) -> dict[str, Any]:

@@ -9,16 +9,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from experiment_debugger.evidence import RunEvidence
+from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding, as_value
-from experiment_debugger.readers.roles import is_exponential
+from experiment_debugger.readers.roles import is_exponential, is_part
 from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.base import run_detector
+from experiment_debugger.rules.curves import course_of
 from experiment_debugger.rules.rulebook import Rulebook
-from experiment_debugger.rules.series import loss_is_bad, loss_tells, series_finding
+from experiment_debugger.rules.series import (
+    loss_is_bad,
+    loss_tells,
+    place_in,
+    series_finding,
+    step_at,
+    training_losses,
+)
 
 FINITE_AGAIN = 2
 """Finite values in a row after a non-finite one that mean: the run recovered. One is a moving average's chance."""
+STILL_LEARNS = 0.2
+"""Share by which a loss falls after its gradient norm turned bad: then the norm is at fault, not the gradient."""
 
 
 def _onset(series: Series) -> tuple[int, bool] | None:
@@ -59,17 +69,43 @@ def loss_nan_onset(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """The earliest loss of each file and rank that is not finite, one that stayed so before one that recovered."""
     for entry in (*evidence.files, *evidence.numbers):
         earliest: dict[int | None, tuple[bool, int, int, Series]] = {}
-        for series in entry.series:
-            onset = _onset(series) if series.role == "loss" and not series.evaluation else None
-            if onset is None or is_exponential(series.key):
+        for series in training_losses(entry):
+            onset = None if is_exponential(series.key) else _onset(series)
+            if onset is None:
                 continue
             index, recovered = onset
-            found = (recovered, series.lines[index], index, series)
+            recovered = recovered or _is_undefined_term(entry, series, index)
+            found = (recovered, place_in(series, index), index, series)
             earliest[series.rank] = min(earliest.get(series.rank, found), found, key=lambda one: one[:2])
         for recovered, _, index, series in earliest.values():
-            value = as_value(series.values[index])
-            title = f"{series.key} turned {value} after {index} finite reports"
-            yield series_finding(entry, series, index, loss_nan_onset.info, title=title, recovered=recovered)
+            title = f"{series.key} turned {as_value(series.values[index])}, {_before(series, index)}"
+            yield series_finding(
+                entry, series, index, loss_nan_onset.info, title=title, recovered=recovered, also=_last_good(index)
+            )
+
+
+def _is_undefined_term(entry: FileEvidence, series: Series, index: int) -> bool:
+    """Whether one term of the loss is not finite while the whole, of the same source, stays finite to its end."""
+    if not is_part(series.key):
+        return False
+    place = place_in(series, index)
+    return any(
+        not is_part(whole.key) and whole.nonfinite_from() is None and place_in(whole, len(whole) - 1) > place
+        for whole in training_losses(entry)
+    )
+
+
+def _before(series: Series, index: int) -> str:
+    """What stood before the first bad value, in the words of a title."""
+    if index == 0:
+        return "the first value of all"
+    step = step_at(series, index - 1)
+    at = "" if step is None else f" at step {step}"
+    return f"the last finite value was {series.values[index - 1]:.4g}{at}"
+
+
+def _last_good(index: int) -> tuple[int, ...]:
+    return (index - 1,) if index else ()
 
 
 @run_detector(
@@ -89,17 +125,35 @@ def loss_nan_onset(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
 def grad_norm_nonfinite(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """The first lasting non-finite gradient norm of each file."""
     for entry, series in evidence.series("grad-norm"):
-        onset = _onset(series)
-        if onset is not None and not series.evaluation and not loss_tells(entry, series.lines[onset[0]]):
-            index, recovered = onset
-            yield series_finding(
-                entry,
-                series,
-                index,
-                grad_norm_nonfinite.info,
-                title=f"{series.key} turned {as_value(series.values[index])} while the loss was still finite",
-                recovered=recovered,
-            )
+        onset = None if series.evaluation else _onset(series)
+        if onset is None or any(loss_tells(entry, place_in(series, at)) for at in (onset[0], _next(series, onset[0]))):
+            continue
+        index, recovered = onset
+        value = as_value(series.values[index])
+        yield series_finding(
+            entry,
+            series,
+            index,
+            grad_norm_nonfinite.info,
+            title=f"{series.key} turned {value} while the loss was still finite, {_before(series, index)}",
+            recovered=recovered or _still_learns(entry, place_in(series, index)),
+            also=_last_good(index),
+        )
+
+
+def _next(series: Series, index: int) -> int:
+    """The report after: where NaN begins within a logging window, the mean of the window looks normal once."""
+    return min(index + 1, len(series) - 1)
+
+
+def _still_learns(entry: FileEvidence, place: int) -> bool:
+    """Whether a loss goes on falling after this place: norms of scaled gradients overflow, the updates do not."""
+    for series in training_losses(entry):
+        first = next((index for index in range(len(series)) if place_in(series, index) >= place), len(series))
+        course = course_of(series, first)
+        if course is not None and course.start > 0 and course.end < (1 - STILL_LEARNS) * course.start:
+            return True
+    return False
 
 
 @run_detector(
@@ -120,10 +174,10 @@ def grad_norm_nonfinite(evidence: RunEvidence, book: Rulebook) -> Iterator[Findi
 def eval_loss_nan(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """Evaluation losses that end non-finite."""
     for entry, series in evidence.series("eval-loss", "loss"):
-        if (series.role == "loss" and not series.evaluation) or loss_is_bad(entry):
+        if (series.role == "loss" and not series.evaluation) or is_exponential(series.key):
             continue
         onset = _onset(series)
-        if onset is None or is_exponential(series.key):
+        if onset is None or _training_is_bad(evidence, entry):
             continue
         index, recovered = onset
         yield series_finding(
@@ -131,6 +185,18 @@ def eval_loss_nan(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
             series,
             index,
             eval_loss_nan.info,
-            title=f"{series.key} is {as_value(series.values[index])}",
+            title=f"{series.key} is {as_value(series.values[index])}, {_before(series, index)}",
             recovered=recovered,
+            also=_last_good(index),
         )
+
+
+def _training_is_bad(evidence: RunEvidence, entry: FileEvidence) -> bool:
+    """Whether training of the same attempt was not finite, by any source: that is the story then."""
+    for other in (*evidence.files, *evidence.numbers):
+        if other is not entry and other.artifact.attempt != entry.artifact.attempt:
+            continue
+        norms = [_onset(series) for series in other.series if series.role == "grad-norm"]
+        if loss_is_bad(other) or any(onset is not None and not onset[1] for onset in norms):
+            return True
+    return False

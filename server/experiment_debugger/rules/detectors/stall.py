@@ -2,21 +2,30 @@
 
 I 17:04:44 e3  332/1251 loss 0.5052 ...           last line of train.log
 heartbeat 07-02 05:20 state=RUNNING gpu_util=...  another file, twelve hours later
+
+Trackers know when each point was written: their last metric against their last sample of the machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
 from experiment_debugger.models import Evidence, Finding, Position
+from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.base import run_detector
 from experiment_debugger.rules.rulebook import Rulebook
+from experiment_debugger.rules.series import point, series_finding
 
 SHORTEST_STALL = 900.0
 """Seconds between the last report and the last sign of life; below that an evaluation or a save is likelier."""
 MANY_INTERVALS = 20
 """A stall is also this many times the usual distance between two reports."""
+NO_NEW_POINT = 1800.0
+"""Seconds without a new metric while the machine was still sampled: SageMaker's StalledTrainingRule."""
+TRAINED = frozenset({"loss", "eval-loss", "grad-norm", "learning-rate", "metric", "step-time", "throughput"})
+SAMPLED = frozenset({"gpu-utilisation", "gpu-temperature", "gpu-power", "cpu-utilisation", "host-memory"})
 
 
 @run_detector(
@@ -102,3 +111,41 @@ def _quoted(entry: FileEvidence) -> Evidence:
         step=entry.steps_before(entry.stats.last_line),
         quote=quote_of(text),
     )
+
+
+@run_detector(
+    id="metrics-stop-mid-run",
+    title="no metric was recorded any more while the machine was still sampled",
+    symptom_class="observation",
+    role="context",
+    level="warning",
+    needs=["series"],
+    why="The training waits or has ended without its tracker; the process that samples the machine lives on.",
+    confirm=["The last lines of the log, and py-spy dump of the process if it is still there."],
+    false_positives=["A long last evaluation or upload, a notebook that stayed open."],
+    references=["https://docs.aws.amazon.com/sagemaker/latest/dg/stalled-training.html"],
+    verified="source",
+)
+def metrics_stop_mid_run(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
+    """Sources whose samples of the machine go on long after their last metric, short of the planned end."""
+    for entry in evidence.numbers:
+        last, sampled = _latest(entry.series, TRAINED), _latest(entry.series, SAMPLED)
+        if last is None or sampled is None:
+            continue
+        stopped, at = last
+        gap = sampled[0].times[sampled[1]] - stopped.times[at]
+        usual = (stopped.times[at] - stopped.times[0]) / at if at else 0.0
+        planned = evidence.planned_steps
+        ended = planned is not None and stopped.steps[at] >= 0.98 * planned
+        if gap >= max(NO_NEW_POINT, MANY_INTERVALS * usual) and not ended:
+            title = f"no metric for {gap / 3600:.1f} h while the machine was still sampled"
+            found = series_finding(entry, stopped, at, metrics_stop_mid_run.info, title=title)
+            shown = (*found.evidence, point(entry, *sampled))
+            yield found.model_copy(update={"evidence": shown})
+
+
+def _latest(all_series: Iterable[Series], roles: frozenset[str]) -> tuple[Series, int] | None:
+    """The series of these roles that was written last, and the index of that point."""
+    written = [one for one in all_series if one.role in roles and len(one) and math.isfinite(one.times[-1])]
+    latest = max(written, key=lambda one: one.times[-1], default=None)
+    return None if latest is None else (latest, len(latest) - 1)

@@ -26,7 +26,7 @@ def main() -> None:
         model.load_state_dict(state["model"])
         start = state["step"]
         note("onset", start)
-        print(f"resumed at step {start}")
+        print(f"=> loaded checkpoint '{CHECKPOINT}' (epoch {start // 60})")
     for step in range(start, min(steps, start + cfg["time_limit_steps"])):
         x, y = data.batch(cfg["batch_size"])
         loss = nn.functional.cross_entropy(model(x), y)
@@ -38,7 +38,7 @@ def main() -> None:
         if step % 100 == 99:
             tracker.epoch(step // 100)
     torch.save({"model": model.state_dict(), "step": step + 1}, CHECKPOINT)
-    tracker.close("Training finished." if step + 1 == steps else f"time limit of the queue, saved step {step + 1}")
+    tracker.close("Training finished." if step + 1 == steps else f"saved checkpoint.pt at step {step + 1}")
 
 
 if __name__ == "__main__":

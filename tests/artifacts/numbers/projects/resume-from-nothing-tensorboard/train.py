@@ -19,6 +19,7 @@ def main() -> None:
         state = torch.load(CHECKPOINT)
         model.load_state_dict(state["model"], strict=False)
         start = state["step"]
+        print(f"=> loaded checkpoint '{CHECKPOINT}' (epoch {start // 60})")
         note("onset", start)
     wrapped = nn.DataParallel(model)
     optimizer = torch.optim.Adam(wrapped.parameters(), lr=cfg["lr"])
@@ -32,7 +33,7 @@ def main() -> None:
         if step % 60 == 59:
             tracker.epoch(step // 60)
     torch.save({"model": wrapped.state_dict(), "step": step + 1}, CHECKPOINT)
-    tracker.close("Training finished." if step + 1 == cfg["steps"] else f"time limit of the queue, saved step {step + 1}")
+    tracker.close("Training finished." if step + 1 == cfg["steps"] else f"saved checkpoint.pt at step {step + 1}")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,8 @@ class Tracker:
             import wandb
 
             self.wandb = wandb
-            self.writer = wandb.init(project="toys", name=self.run, config=cfg, mode="offline")
+            settings = wandb.Settings(x_stats_sampling_interval=cfg.get("stats_seconds", 15.0))
+            self.writer = wandb.init(project="toys", name=self.run, config=cfg, mode="offline", settings=settings)
         elif self.kind == "csv":
             from lightning.fabric.loggers import CSVLogger
 
@@ -76,7 +77,7 @@ class Tracker:
         if self.kind == "csv":
             self.writer.finalize("success")
         elif self.kind == "wandb":
-            self.writer.finish(quiet=True)
+            self.writer.finish()
         elif self.kind != "text":
             self.writer.close()
         print(last_words, flush=True)

@@ -24,7 +24,7 @@ def main() -> None:
             part.load_state_dict(state[name])
         torch.set_rng_state(state["rng"])
         start = state["step"]
-        print(f"resumed at step {start}")
+        print(f"=> loaded checkpoint '{CHECKPOINT}' (epoch {start // 60})")
     for step in range(start, min(cfg["steps"], start + cfg["time_limit_steps"])):
         x, y = data.batch(cfg["batch_size"])
         loss = nn.functional.cross_entropy(model(x), y)
@@ -37,7 +37,7 @@ def main() -> None:
             tracker.epoch(step // 100)
     saved = {name: part.state_dict() for name, part in parts.items()}
     torch.save({**saved, "rng": torch.get_rng_state(), "step": step + 1}, CHECKPOINT)
-    tracker.close("Training finished." if step + 1 == cfg["steps"] else f"time limit of the queue, saved step {step + 1}")
+    tracker.close("Training finished." if step + 1 == cfg["steps"] else f"saved checkpoint.pt at step {step + 1}")
 
 
 if __name__ == "__main__":
