@@ -32,7 +32,6 @@ def test_a_metric_with_a_slash_in_its_name() -> None:
     assert list(series.values)[:3] == [2.0, 1.0, 2 / 3]
     assert math.isnan(series.values[3])
     assert list(series.lines) == [1, 2, 3, 4, 5]
-    assert series.texts[3] == lines[3]
     assert series.times[0] == int(lines[0].split()[0]) / 1000
 
 

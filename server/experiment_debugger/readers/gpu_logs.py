@@ -118,7 +118,7 @@ class _Rows:
             found = _NUMBER.match(cell) if key.split(" [")[0] not in _NOT_MEASURED else None
             if found and len(self._recorded.series) < MOST_SERIES:
                 series = self._series(self._key(key, row), gpu)
-                series.add(self._samples[gpu], float(found.group(1)), time, number, text)
+                series.add(self._samples[gpu], float(found.group(1)), time, number)
 
     def _series(self, key: str, gpu: int) -> Series:
         series = self._recorded.of(key, rank=gpu, evaluation=False, axis="record")

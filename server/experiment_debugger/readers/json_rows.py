@@ -17,7 +17,6 @@ from typing import Any
 
 from experiment_debugger.readers.bulk import Stretch, extend
 from experiment_debugger.readers.columns import meaning_of, number_of, position, preferred, stamp_of
-from experiment_debugger.readers.lines import to_text
 from experiment_debugger.readers.series import Axis, Recorded
 
 MOST_KEYS = 2000
@@ -77,7 +76,7 @@ class JsonRows:
         self._trained: tuple[int, int] = (-1, -1)
         self._epochs = _EpochRows()
         self._shape: _Shape | None = None
-        self._waiting: list[tuple[Row, int, bytes]] = []
+        self._waiting: list[tuple[Row, int]] = []
 
     def take(self, first: int, lines: list[bytes]) -> None:
         """The lines of one block; `first` is the number of the first one."""
@@ -88,7 +87,7 @@ class JsonRows:
             start = 0 if text.startswith((b"{", b"[")) else text.find(b"{")
             value = parsed(text[start:].decode("utf-8", "replace"))
             if isinstance(value, dict):
-                self.row(value, number, text)
+                self.row(value, number)
             elif isinstance(value, list):
                 self.rows(value)
             else:
@@ -103,7 +102,7 @@ class JsonRows:
             else:
                 self._bad += 1
 
-    def row(self, row: Row, line: int = 0, raw: bytes = b"") -> None:
+    def row(self, row: Row, line: int = 0) -> None:
         """One object; `line` 0: its place in a text is not known."""
         if any(type(value) is dict for value in row.values()):
             row = dict(flattened(row, "/" if "training_iteration" in row else "."))
@@ -116,12 +115,12 @@ class JsonRows:
         self._rows += 1
         if not line or not self._is_plain(shape):
             self._flush()
-            self._add(row, shape, line, to_text(raw) if raw else None)
+            self._add(row, shape, line)
             return
         if shape is not self._shape:
             self._flush()
         self._shape = shape
-        self._waiting.append((row, line, raw))
+        self._waiting.append((row, line))
 
     def finish(self) -> None:
         """The source has ended."""
@@ -131,7 +130,7 @@ class JsonRows:
             self._recorded.problems.append(f"{self._left_out} values of more than {MOST_SERIES} series passed over")
         self._epochs.correct(self._recorded)
 
-    def _add(self, row: Row, shape: _Shape, line: int, text: str | None) -> None:
+    def _add(self, row: Row, shape: _Shape, line: int) -> None:
         evaluation = self._is_evaluation(row, shape)
         at, axis = self._place(row, shape, line, evaluation=evaluation)
         time = stamp_of(row[shape.time]) if shape.time else math.nan
@@ -146,7 +145,7 @@ class JsonRows:
                 self._left_out += 1
                 continue
             series = recorded.of(key, rank=rank, evaluation=evaluation, axis=axis)
-            series.add(at if series.axis == axis else -1, number, time, line, text)
+            series.add(at if series.axis == axis else -1, number, time, line)
 
     def _is_plain(self, shape: _Shape) -> bool:
         """Whether rows of this shape stand at their own step, whatever came before; such rows are added together."""
@@ -164,16 +163,15 @@ class JsonRows:
         if shape is None or shape.step is None:
             return
         if len(waiting) < FEW_ROWS:
-            for row, line, raw in waiting:
-                self._add(row, shape, line, to_text(raw))
+            for row, line in waiting:
+                self._add(row, shape, line)
             return
         rows, step = Stretch(), shape.step
-        rows.lines = [line for _, line, _ in waiting]
-        rows.raw = [raw for _, _, raw in waiting]
-        rows.steps = array("q", [position(number_of(row[step])) for row, _, _ in waiting])
-        rows.times = array("d", [stamp_of(row[shape.time]) if shape.time else math.nan for row, _, _ in waiting])
+        rows.lines = [line for _, line in waiting]
+        rows.steps = array("q", [position(number_of(row[step])) for row, _ in waiting])
+        rows.times = array("d", [stamp_of(row[shape.time]) if shape.time else math.nan for row, _ in waiting])
         for key in shape.values:
-            self._add_all(key, [row[key] for row, _, _ in waiting], rows)
+            self._add_all(key, [row[key] for row, _ in waiting], rows)
         if shape.epoch:
             self._trained = position(number_of(waiting[-1][0][shape.epoch])), rows.steps[-1]
 

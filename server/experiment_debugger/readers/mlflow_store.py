@@ -55,7 +55,7 @@ def read_metric(path: Path) -> Recorded:
                     continue
                 time, step = number_of(cells[0]), number_of(cells[2]) if len(cells) > 2 else None
                 seconds = time / 1000 if time is not None and math.isfinite(time) else math.nan
-                series.add(position(step), value, seconds, number, to_text(line))
+                series.add(position(step), value, seconds, number)
     if odd:
         recorded.problems.append(f"{odd} lines are no `time value step`")
     run = Path(*path.parts[: path.parts.index("mlruns") + 3])

@@ -95,7 +95,7 @@ class ProgressReader(Consumer):
         if report is None or not (report.is_placed or self._epoch_header or self._batch_header):
             self._note_plan(rest)
             return
-        self.add_report(line.number, line.time, report, text, rank)
+        self.add_report(line.number, line.time, report, rank)
 
     def _keep_bar(self, line: int, done: int, total: int) -> None:
         """The farthest a bar came on each line."""
@@ -108,7 +108,7 @@ class ProgressReader(Consumer):
         kept = self._bar_lines.get(total or 0, {})
         return max((done for at, done in kept.items() if at <= line), default=None)
 
-    def add_report(self, line: int, time: float | None, report: Report, text: str, rank: int | None = None) -> None:
+    def add_report(self, line: int, time: float | None, report: Report, rank: int | None = None) -> None:
         """Take one report in, wherever it comes from; `time` is seconds or None."""
         for name, most in _LIMITS.items():
             if abs(getattr(report, name) or 0) > most:
@@ -116,7 +116,7 @@ class ProgressReader(Consumer):
         self._under_header(report)
         step = self._step(report)
         self._plan(report, step)
-        self._add(line, time, step, rank, report, text)
+        self._add(line, time, step, rank, report)
 
     def _note_plan(self, text: str) -> None:
         """What Keras, Composer and HF Trainer print on lines of their own, before the reports."""
@@ -213,9 +213,7 @@ class ProgressReader(Consumer):
             return last >= 0.98 * total
         return bool(self.epochs and self.last_epoch is not None and self.last_epoch >= self.epochs - 1)
 
-    def _add(
-        self, line: int, time: float | None, step: int | None, rank: int | None, report: Report, text: str
-    ) -> None:
+    def _add(self, line: int, time: float | None, step: int | None, rank: int | None, report: Report) -> None:
         number = -1 if step is None or abs(step) > MOST_STEPS else step
         if not report.only_memory:
             self.lines.append(line)
@@ -228,4 +226,4 @@ class ProgressReader(Consumer):
             if series is None:
                 series = Series(key, self._own.role_of(key), rank, report.evaluation)
                 self.series[key, rank, report.evaluation] = series
-            series.add(number, value, math.nan if time is None else time, line, text)
+            series.add(number, value, math.nan if time is None else time, line)

@@ -18,7 +18,6 @@ from experiment_debugger.readers.roles import is_evaluation, role_of
 
 Axis = Literal["step", "epoch", "record"]
 """What the positions of a series count: optimizer steps, epochs, or rows of a source that counts nothing else."""
-MOST_TEXTS = 400  # kept texts of one series
 
 
 @dataclass(slots=True)
@@ -38,49 +37,17 @@ class Series:
     values: array[float] = field(default_factory=lambda: array("d"))
     times: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
-    texts: dict[int, str] = field(default_factory=dict)
-    """The text of values that someone may want to quote: around a step from finite to not finite, new peaks, drops."""
-    _last_text: str = ""
-    _peak: float = -math.inf
-    _newest: int = -1
 
     def __len__(self) -> int:
         """Number of points."""
         return len(self.values)
 
-    def add(self, step: int, value: float, time: float = math.nan, line: int = 0, text: str | None = None) -> None:
-        """Append one point, and keep its text where it is remarkable."""
-        if text is not None:
-            self._keep(value, text)
+    def add(self, step: int, value: float, time: float = math.nan, line: int = 0) -> None:
+        """Append one point."""
         self.steps.append(step)
         self.values.append(value)
         self.times.append(time)
         self.lines.append(line)
-
-    def _keep(self, value: float, text: str) -> None:
-        index, previous = len(self.values), self.values[-1] if self.values else math.inf
-        if len(self.texts) < MOST_TEXTS and self._is_remarkable(value, previous, index):
-            self.texts[index] = text
-            if index and self.role != "memory":
-                self.texts.setdefault(index - 1, self._last_text)
-        self._last_text = text
-
-    def _is_remarkable(self, value: float, previous: float, index: int) -> bool:
-        if not math.isfinite(value):
-            return index == 0 or math.isfinite(previous)
-        if self.role == "loss-scale":
-            return value < previous
-        if self.role == "loss" and value == 0.0:
-            return previous != 0.0
-        if self.role == "memory":
-            if self._newest > 0:
-                del self.texts[self._newest]
-            self._newest = index
-            return True
-        if value > self._peak and self.role == "grad-norm":
-            self._peak = value
-            return True
-        return False
 
     def nonfinite_from(self) -> int | None:
         """Index of the first NaN or infinite value, or None."""

@@ -139,7 +139,6 @@ class CellRows:
                 if not cells:
                     continue
             block.lines.append(number)
-            block.raw.append(line)
             block.cells.append(cells)
         return block
 

@@ -38,7 +38,6 @@ class _Member:
 
     value: Any
     line: int
-    text: str
 
 
 @dataclass(slots=True)
@@ -90,7 +89,7 @@ def _layout(text: bytes) -> _Layout:
             layout.entries.append({})
         elif found := _MEMBER.match(line[:4000]):
             indent, key = len(found.group(1)), to_text(found.group(2))
-            member = _Member(parsed(found.group(3)), number, to_text(line[:4000]).strip())
+            member = _Member(parsed(found.group(3)), number)
             if is_history and layout.entries and indent == _ENTRY:
                 layout.entries[-1][key] = member
             elif not is_history and indent in {_TOP, 2 * _TOP}:  # all_results.json has four spaces
@@ -121,7 +120,7 @@ def _take_entry(recorded: Recorded, row: dict[str, Any], members: dict[str, _Mem
             continue
         member = members.get(key)
         series = recorded.of(key)
-        series.add(step, number, line=member.line if member else 0, text=member.text if member else None)
+        series.add(step, number, line=member.line if member else 0)
 
 
 def _count(value: Any) -> int | None:
@@ -143,8 +142,7 @@ def _take_object(recorded: Recorded, document: dict[str, Any], layout: _Layout) 
                 recorded.of(key, axis="epoch").add(index, number)
         elif (number_or_none := number_of(value)) is not None and not isinstance(value, str):
             member = layout.top.get(key)
-            line, text = (member.line, member.text) if member else (0, None)
-            recorded.of(key, axis=axis).add(at, number_or_none, line=line, text=text)
+            recorded.of(key, axis=axis).add(at, number_or_none, line=member.line if member else 0)
 
 
 def _place(leaves: dict[str, Any], step: str | None, epoch: str | None) -> tuple[int, Axis]:

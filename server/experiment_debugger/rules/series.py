@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from experiment_debugger.evidence import FileEvidence, quote_of
+from experiment_debugger.evidence import FileEvidence
 from experiment_debugger.models import Evidence, Finding, Position, as_value
 from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.base import RuleInfo
@@ -23,11 +23,10 @@ def series_finding(
     also: Sequence[int] = (),
     **facts: Any,
 ) -> Finding:
-    """A finding at one value of a series, quoting it, the value before and those at the indices `also`."""
-    quoted = [index, *([index - 1] if index > 0 and index - 1 in series.texts else []), *also]
+    """A finding at one value of a series, with those at the indices `also`; who shows them reads their text again."""
     return info.finding(
         position_of(entry, series, index),
-        (point(entry, series, at) for at in dict.fromkeys(quoted)),
+        (point(entry, series, at) for at in dict.fromkeys((index, *also))),
         title=title,
         values={"key": series.key, "value": str(as_value(series.values[index]))},
         recovered=recovered,
@@ -78,16 +77,7 @@ def point(entry: FileEvidence, series: Series, index: int) -> Evidence:
         step=step,
         key=series.key,
         value=as_value(series.values[index]),
-        quote=_quote(series, index) if line else None,
     )
-
-
-def _quote(series: Series, index: int) -> str | None:
-    text = series.texts.get(index)
-    if text is None:
-        return None
-    at = max(text.find(series.key), 0)
-    return quote_of(text, (at, at + len(series.key) + 12))
 
 
 def place_in(series: Series, index: int) -> int:

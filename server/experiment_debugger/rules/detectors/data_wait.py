@@ -95,10 +95,10 @@ def data_time_dominates(evidence: RunEvidence, book: Rulebook) -> Iterator[Findi
         yield series_finding(
             waits.entry,
             waits.series,
-            waits.indices[0],
+            0,  # the share is measured behind the warm-up, and true from the start
             data_time_dominates.info,
             title=f"{waits.share:.0%} of the step is waiting for data ({waits.series.key}, {typical:.3g} s a step)",
-            also=(waits.indices[longest], waits.indices[-1]),
+            also=(waits.indices[0], waits.indices[longest], waits.indices[-1]),
             count=len(waits),
         )
 
