@@ -74,15 +74,15 @@ def leading_context(root: Finding, findings: Sequence[Finding]) -> list[Finding]
 
 
 def _summary(root: Finding, choice: CauseChoice) -> str:
-    step = f" at step {root.position.step}" if root.position.step is not None else ""
-    seen = f"{_sentence(root)}{step} ({place_of(root)})."
+    seen = f"{_sentence(root)} ({_at(root)})."
     return f"{choice.cause.text.rstrip('.')}. {seen}" if choice.cause else seen
 
 
 def _sentence(root: Finding) -> str:
-    """The title with a capital, unless it begins with the name of a metric."""
-    key = root.values.get("key")
-    return root.title if key and root.title.startswith(key) else root.title[:1].upper() + root.title[1:]
+    """The title with a capital, unless it begins with a name (of a metric, a file) rather than a word."""
+    word = root.title.split(" ", 1)[0]
+    is_name = not word.isalpha() or root.title.startswith(root.values.get("key", "\0"))
+    return root.title if is_name else root.title[:1].upper() + root.title[1:]
 
 
 def _evidence(
@@ -214,8 +214,13 @@ def results_of(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _told_result(finding: Finding) -> str:
-    step = f" at step {finding.position.step}" if finding.position.step is not None else ""
-    return f"{finding.title}{step} ({place_of(finding)})"
+    return f"{finding.title} ({_at(finding)})"
+
+
+def _at(finding: Finding) -> str:
+    """Step and place of a finding."""
+    step = f"step {finding.position.step}, " if finding.position.step is not None else ""
+    return step + place_of(finding)
 
 
 def _end_of(ending: Ending) -> str:
