@@ -155,8 +155,9 @@ def _from_matches(entry: FileEvidence, rule: Signature, rank: int | None, matche
 
 
 def _with_fingerprint(finding: Finding) -> Finding:
-    quote = finding.evidence[0].quote or finding.title
-    return finding.model_copy(update={"fingerprint": _fingerprint(finding.rule, quote)})
+    """Known again by its line, or by its metric: the numbers of a curve are those of one run."""
+    text = finding.evidence[0].quote or finding.values.get("key") or finding.title
+    return finding.model_copy(update={"fingerprint": _fingerprint(finding.rule, text)})
 
 
 def _fingerprint(rule: str, text: str) -> str:
