@@ -17,10 +17,12 @@ from samples import Cli, write
 from experiment_debugger.diagnose import examine
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.metrics import MetricsView, read_metrics
-from experiment_debugger.metrics.course import anomalies, rounded, trend
+from experiment_debugger.metrics.course import anomalies, rounded
 from experiment_debugger.metrics.pairs import partings
-from experiment_debugger.metrics.selection import Curve, Wanted, range_of, select
+from experiment_debugger.metrics.selection import Curve, Wanted, every_curve, range_of, select
 from experiment_debugger.metrics.thinning import thinned
+from experiment_debugger.metrics.trends import Trend, trend
+from experiment_debugger.metrics.units import unit_of
 from experiment_debugger.project import find_project
 from experiment_debugger.report.budget import compact, size
 from experiment_debugger.report.metrics import fitted_metrics, metrics_markdown
@@ -71,20 +73,52 @@ def test_thinning_keeps_its_number() -> None:
     ("values", "name", "sign"),
     [
         (noisy(lambda at: 2 * math.exp(-at / 100) + 0.3), "falling", -1),
-        (noisy(lambda at: 1 - math.exp(-at / 100)), "rising", 1),
+        (noisy(lambda at: 1.5 - math.exp(-at / 100)), "rising", 1),
         (noisy(lambda _: 2.0, sigma=0.001), "flat", 0),
         (noisy(lambda _: 1.0, sigma=0.6), "noisy", 0),
-        ([min(1.0, at / 40) * (1 + math.cos(math.pi * at / 400)) for at in range(400)], "falling", -1),
-        (noisy(lambda at: 1 + (3 - at / 20 if at < 60 else at / 200)), "rising", 1),
+        ([min(1.0, at / 40) * (1 + math.cos(math.pi * at / 400)) for at in range(400)], "rises then falls", 0),
+        (noisy(lambda at: 1 + (3 - at / 20 if at < 60 else at / 200)), "falls then rises", -1),
+        ([1 + math.cos(at / 20) for at in range(400)], "turning", 0),
         ([3.0, 2.0, 1.0], "falling", -1),
         ([0.0] * 20, "flat", 0),
+        ([1.5, *[0.02] * 200, 0.45], "flat between its ends", 0),
     ],
 )
-def test_a_course_has_one_word(values: list[float], name: str, sign: int) -> None:
+def test_a_course_has_few_words(values: list[float], name: str, sign: int) -> None:
     found = trend(curve(values))
     assert found is not None
-    assert found[0] == name
-    assert sign == 0 or found[1] * sign > 0
+    assert found.name == name
+    assert (found.change or 0) * sign >= 0
+    assert sign == 0 or found.change
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([8388608 / 2 ** min(at, 6) * (1 if at < 300 else 4) for at in range(600)], Trend("falling", -0.94)),
+        ([0.02, *[1.0] * 300], Trend("rising", factor=50.0)),
+        ([*[1.0] * 300, 1e6, 1e12, math.inf], Trend("rising", factor=1e12)),
+        ([10 ** (-7 + at / 50) for at in range(400)], Trend("rising", factor=3.1e7)),
+        ([5e-30, 2.0, 1e300, 4.0, math.nan], Trend("rises then falls")),
+        ([13789.0, *[14.0 - at / 10 for at in range(130)]], Trend("falling", factor=8e-05)),
+        ([-285.0, -12.0, -3.0, 0.9], Trend("rising", 1.0)),
+        ([1e308, 0.0, -1e308], Trend("falling", -2.0)),
+    ],
+)
+def test_a_large_change_is_a_factor(values: list[float], expected: Trend) -> None:
+    assert trend(curve(values)) == expected
+
+
+@given(st.lists(NUMBERS, min_size=3, max_size=200))
+def test_a_trend_never_contradicts_the_first_and_the_last_value(values: list[float]) -> None:
+    found, finite = trend(curve(values)), [value for value in values if math.isfinite(value)]
+    if found is not None and finite[0] < finite[-1]:
+        assert found.name != "falling"
+        assert found.change is None or found.change > 0
+        assert found.factor is None or finite[0] < 0 or found.factor > 1
+    if found is not None and finite[0] > finite[-1]:
+        assert found.name != "rising"
+        assert found.change is None or found.change < 0
 
 
 def test_two_points_have_no_course() -> None:
@@ -107,6 +141,18 @@ def test_a_spike_comes_back_and_a_jump_does_not() -> None:
     risen = [value + (5.0 if at >= 300 else 0.0) for at, value in enumerate(noisy(lambda _: 1.0))]
     assert kinds(curve(risen))["jump"]["step"] == 300
     assert kinds(curve(risen, role="learning-rate")) == {}, "a schedule may jump"
+
+
+def test_periodic_spikes_are_all_counted() -> None:
+    values = noisy(lambda _: 0.02, count=250, sigma=0.0005)
+    for at, height in ((0, 1.5), (49, 0.45), (99, 0.77), (149, 0.45), (199, 0.76), (249, 0.46)):
+        values[at] = height
+    assert kinds(curve(values, role="step-time"))["spike"] == {
+        "kind": "spike", "step": 99, "value": 0.77, "before": rounded(values[98]), "count": 5, "every": 50,
+    }  # fmt: skip
+    values[149] = values[148]
+    spike = kinds(curve(values, role="step-time"))["spike"]
+    assert (spike["count"], "every" in spike) == (4, False)
 
 
 def test_gaps_restarts_overflows_and_nan_are_told_with_their_number() -> None:
@@ -185,10 +231,28 @@ def test_what_fits_nothing_is_one_clear_line(wanted: Wanted, says: str) -> None:
     assert "\n" not in str(problem.value)
 
 
-def test_no_series_at_all_is_no_empty_answer() -> None:
-    with pytest.raises(DebuggerError, match="found none in its files"):
-        select([], Wanted(), "42")
+def test_no_series_at_all_is_no_empty_answer(tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "run-42.log", "hello\n")
+    with pytest.raises(DebuggerError, match=r"found none in its files; read-run-logs"):
+        every_curve(examine(resolve(find_project(tmp_path, tmp_path, {}), "42")).evidence)
+    (tmp_path / "logs" / "run-42").mkdir()
+    (tmp_path / "logs" / "run-42" / "events.out.tfevents.1.host.1.0").write_bytes(b"no records in here" * 9)
+    with pytest.raises(DebuggerError, match=r"found none in its files; unreadable: .*logs/run-42.*; read-run-logs"):
+        every_curve(examine(resolve(find_project(tmp_path, tmp_path, {}), "42")).evidence)
     assert range_of(" 600 : ") == (600, None)
+
+
+@pytest.mark.parametrize(
+    ("key", "unit"),
+    [
+        ("system.proc.memory.rssMB", "MB"), ("system.disk./.usageGB", "GB"), ("mem_gb", "GB"),
+        ("system.memory_percent", "%"), ("gpu.0.memoryAllocatedBytes", "bytes"), ("iter_ms", "ms"),
+        ("eval/samples_per_second", "samples/s"), ("tok/s", "toks/s"), ("train_tokens_per_sec", "tokens/s"),
+        ("loss", ""), ("step_time", ""), ("acc", ""), ("losses", ""),
+    ],
+)  # fmt: skip
+def test_a_name_may_tell_its_unit(key: str, unit: str) -> None:
+    assert unit_of(key) == unit
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +270,32 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def view(many: Path) -> MetricsView:
-    return read_metrics(examine(resolve(find_project(many, many, {}), "42")), Wanted())
+    return read_metrics(examine(resolve(find_project(many, many, {}), "42")), Wanted(keys="*"))
+
+
+def test_what_nobody_asked_for_is_counted_and_named(cli: Cli, many: Path) -> None:
+    answer = cli(VERB, "42", "--json", "--project", str(many)).data
+    assert [one["key"] for one in answer["series"]] == ["loss", "zz"]
+    assert (answer["omitted"]["series"], answer["omitted"]["roles"]) == (40, {"other": 40})
+    assert "layer3/" + "x" * 60 in answer["omitted"]["keys"]
+    assert "--keys or --roles" in answer["omitted"]["how"]
+    assert len(cli(VERB, "42", "--json", "--project", str(many), "--roles", "other").data["series"]) > 2
+
+
+def shown(root: Path, head: str, rows: Sequence[str]) -> list[str]:
+    write(root / "runs" / "run-42" / "metrics.csv", "\n".join([head, *rows]) + "\n")
+    one = read_metrics(examine(resolve(find_project(root, root, {}), "42")), Wanted())
+    return [told.curve.key for told in one.shown]
+
+
+def test_single_points_and_readings_of_the_machine_come_last(tmp_path: Path) -> None:
+    rows = [f"{s},{2 - s / 50},{70 + s % 3},{s},{'' if s else 0.5},{'' if s else 0.7}" for s in range(20)]
+    head = "step,loss,system.gpu.0.memoryAllocatedBytes,epoch,val_loss,test_loss"
+    assert shown(tmp_path / "a", head, rows) == ["loss", "val_loss", "test_loss"], "they are all there is of their role"
+    more = [f"{row},{1 + s % 3}" for s, row in enumerate(rows)]
+    assert shown(tmp_path / "b", f"{head},eval_loss", more) == ["loss", "eval_loss"]
+    assert shown(tmp_path / "c", "step,foo,bar", [f"{s},{s % 7},{s % 5}" for s in range(20)]) == ["foo", "bar"]
+    assert shown(tmp_path / "d", "step,system.cpu", [f"{s},{s % 7}" for s in range(20)]) == ["system.cpu"]
 
 
 @pytest.mark.parametrize("max_tokens", [200, 400, 1500, 6000, 50_000])

@@ -9,13 +9,14 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import IO, Any
 
 from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.models import Evidence
 from experiment_debugger.readers.configs import read_config
 from experiment_debugger.readers.facts import Fact
 from experiment_debugger.readers.files import open_artifact
+from experiment_debugger.readers.last_report import times_said
 from experiment_debugger.readers.lines import ScanStats, pick_lines
 from experiment_debugger.readers.matches import LogMatch
 from experiment_debugger.readers.progress import ProgressReader
@@ -26,6 +27,7 @@ from experiment_debugger.run import Artifact, Run
 
 QUOTE_LENGTH = 300
 CONFIGS = frozenset({".yaml", ".yml", ".json"})
+MOST_SEARCHED = 256 << 20  # bytes of a log that is searched a second time
 RECOVERED_AFTER = 2  # training reports of the same rank behind an error that prove the run went on
 
 
@@ -133,10 +135,23 @@ class RunEvidence:
         if entry is None:
             return {}
         try:
-            with io.BytesIO(self.pasted) if self.pasted else open_artifact(entry.artifact.path) as stream:
+            with self._text_of(entry) as stream:
                 return pick_lines(stream, numbers)
         except (OSError, UnreadableArtifact):
             return {}
+
+    def says_once(self, entry: FileEvidence, text: str) -> bool:
+        """Whether a text stands exactly once in a log; False where the log is too long to be searched again."""
+        if entry.stats.bytes > MOST_SEARCHED:
+            return False
+        try:
+            with self._text_of(entry) as stream:
+                return times_said(stream, text.encode(), most=2) == 1
+        except (OSError, UnreadableArtifact):
+            return False
+
+    def _text_of(self, entry: FileEvidence) -> IO[bytes]:
+        return io.BytesIO(self.pasted) if self.pasted else open_artifact(entry.artifact.path)
 
     def series(self, *roles: str) -> Iterator[tuple[FileEvidence, Series]]:
         """All metric series of these roles (of any role when none is given), each with the source that it stands in."""

@@ -7,10 +7,11 @@ import math
 
 import pytest
 
+from experiment_debugger.readers.candidates import LOOKED_AT
 from experiment_debugger.readers.dialects import read_report
 from experiment_debugger.readers.lines import Scan
 from experiment_debugger.readers.progress import ProgressReader
-from experiment_debugger.readers.roles import role_of
+from experiment_debugger.readers.roles import is_evaluation, role_of
 from experiment_debugger.readers.templates import ReportReader
 from experiment_debugger.readers.timestamps import Clock
 
@@ -92,6 +93,89 @@ def test_keras_counts_of_samples_become_batches() -> None:
     assert list(reader.steps) == [1, 28]
 
 
+COUNTED = [
+    ("1440 mse 27.9 lr 2e-05", 1440, {"mse": 27.9, "lr": 2e-05}),
+    ("   60  bce=nan", 60, {"bce": math.nan}),
+    ("it 60 ce 0.477", 60, {"ce": 0.477}),
+    ("170 kd_loss:1.13 ce_loss:0.37 loss:1.06 teacher_acc:0.97", 170, {"kd_loss": 1.13, "teacher_acc": 0.97}),
+    ("14 val_acc 0.998", 14, {"val_acc": 0.998}),
+    ("12340: loss 2.308 acc 0.1", 12340, {"loss": 2.308}),
+    ('{"step": 3, "train": {"mse": NaN, "size": 4}, "val": {"mse": 0.5}}', 3, {"train.mse": math.nan, "val.mse": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("text", "step", "values"), COUNTED)
+def test_lines_without_a_telling_word_are_read_at_the_begin_of_a_log(
+    text: str, step: int, values: dict[str, float]
+) -> None:
+    reader = read(f"starting\n{text}\n")
+    found = {series.key: series.values[0] for series in reader.series.values()}
+    assert list(reader.steps) == [step]
+    assert {key: str(found[key]) for key in values} == {key: str(value) for key, value in values.items()}
+
+
+def test_lines_without_a_telling_word_are_followed_as_long_as_they_report() -> None:
+    chatter = "fetched shard\n" * (LOOKED_AT - 2)
+    reader = read("".join(f"{step} mse {step}.5\n{chatter}" for step in (1, 2, 3)) + chatter + "4 mse 0.1\n")
+    assert list(reader.steps) == [1, 2, 3]
+
+
+def test_a_label_that_only_grows_is_a_step_and_one_that_returns_is_a_rank() -> None:
+    counted = read("0: loss 2.308\n20: loss 2.281\n40: loss 2.222\n")
+    assert list(counted.steps) == [0, 20, 40]
+    assert {series.rank for series in counted.series.values()} == {None}
+    labelled = read("0: step 1 loss 2.3\n1: step 1 loss 2.2\n0: step 2 loss 2.1\n1: step 2 loss 2.0\n")
+    assert list(labelled.ranks) == [0, 1, 0, 1]
+    assert list(labelled.steps) == [1, 1, 2, 2]
+    assert list(read("[rank0]: final loss 0.1\n1700000000 loss 0.5\n12 files, loss 0.5\n").steps) == []
+
+
+def test_an_accuracy_in_a_sentence_is_of_the_split_that_it_names_and_follows_training() -> None:
+    reader = read(
+        "[1,  2000] loss: 2.182\nepoch 1 step 2000 loss 2.1\nFinished Training\n"
+        "Accuracy of the network on the 10000 test images: 178.3 %\n"
+    )
+    series = next(series for series in reader.series.values() if series.role == "metric")
+    assert (series.key, list(series.values), list(series.steps)) == ("test accuracy", [178.3], [2000])
+    assert is_evaluation(series.key)
+
+
+def test_the_words_train_and_val_keep_two_metrics_of_one_name_apart() -> None:
+    reader = read("Epoch:   1 | Train Loss: 0.29 | Train Acc: 0.96 | Val Loss: 0.31 | Val Acc: 0.91\n")
+    assert {series.key: list(series.values) for series in reader.series.values()} == {
+        "Train Loss": [0.29], "Train Acc": [0.96], "Val Loss": [0.31], "Val Acc": [0.91],
+    }  # fmt: skip
+
+
+def test_words_of_prose_are_no_metrics() -> None:
+    prose = "".join(f">>> curriculum stage: {n} classes at step {n}\n" for n in (2, 4, 6, 8, 10))
+    assert not read(prose).series
+    assert set(read("".join(f"step {n} wasserstein {n}.5\n" for n in range(5))).series) == {
+        ("wasserstein", None, False)
+    }
+
+
+def test_a_log_that_counts_only_epochs_stands_on_the_axis_of_epochs() -> None:
+    reader = read("epoch 1: train loss=2.1\nepoch 2: train loss=1.6\n{'loss': 2.3, 'grad_norm': 0.1, 'epoch': 3.25}\n")
+    assert [(one.key, one.axis, list(one.steps)) for one in reader.series.values()] == [
+        ("train loss", "epoch", [1, 2]), ("loss", "epoch", [3]), ("grad_norm", "epoch", [3]),
+    ]  # fmt: skip
+    assert list(reader.steps) == [-1, -1, -1]
+
+
+def test_epochs_become_steps_where_the_log_says_how_many_there_are() -> None:
+    reader = read(
+        "  Num Epochs = 4\n  Total optimization steps = 400\n{'loss': 2.3, 'epoch': 0.5}\n{'loss': 2.2, 'epoch': 1.0}\n"
+    )
+    (series,) = reader.series.values()
+    assert (series.axis, list(series.steps)) == ("step", [50, 100])
+
+
+def test_a_series_that_gets_steps_later_forgets_its_epochs() -> None:
+    (series,) = read("epoch 7 loss 2.0\nepoch 8 step 900 loss 1.9\nepoch 9 loss 1.8\n").series.values()
+    assert (series.axis, list(series.steps)) == ("step", [-1, 900, -1])
+
+
 def test_percentages_of_samples_give_no_step() -> None:
     reader = read("Train Epoch: 27 [ 1664000/10019840 (16%)] Loss: nan (nan) LR: 0.000028\n")
     assert list(reader.steps) == [-1]
@@ -107,6 +191,17 @@ def test_percentages_of_samples_give_no_step() -> None:
         "early stopping: loss did not improve",
         "Non-trainable params: 0, loss function CrossEntropyLoss",
         "{'train_runtime': 1174.2, 'train_loss': 0.1133, 'epoch': 6.0}",
+        "{'base_model': 'llama', 'packing': True, 'max_seq_length': 4096, 'learning_rate': 1e-5, 'epochs': 3}",
+        '{"optimizer": {"lr": 0.001, "betas": [0.9, 0.999]}, "epochs": 10}',
+        '{"model": {"layers": 12, "loss": "ce"}, "lr": 1e-3}',
+        "Requirement already satisfied: numpy<3,>=1.23 in ./lib (from torch==2.3.0) (1.26.4)",
+        "tensor of shape torch.Size([64, 3, 224, 224]), dtype torch.float32",
+        "0   N/A  N/A      1423      C   python train.py      20534MiB",
+        "| N/A   35C    P0    61W / 400W |      0MiB / 81920MiB |     87%      Default |",
+        "2024-05-08 07:00:41 INFO version 2.3.1, 8 GPUs, accuracy matters",
+        "12 files read, 3 skipped",
+        "2024 mse of last year",
+        "[[node loss/bce/mul (defined at /proj/churn/losses.py:16) ]]",
     ],
 )
 def test_what_is_no_training_report_is_none(text: str) -> None:

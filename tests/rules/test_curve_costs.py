@@ -18,7 +18,7 @@ from experiment_debugger.run import Artifact
 COUNT = 1_000_000
 SLOWEST = 2.0
 """CPU seconds of one detector; about half a microsecond a point and series on the slowest machine of the project."""
-THEMES = ("metric_values", "schedules", "schedule_settings", "steps", "trackers", "resume", "sources")
+THEMES = ("metric_values", "metric_pairs", "schedules", "schedule_settings", "steps", "trackers", "resume", "sources")
 DETECTORS = [
     detector
     for detector in load_rulebook().detectors.values()
@@ -42,7 +42,7 @@ def long_run() -> RunEvidence:
     evidence = collector().text("step 1 loss 2.0\n")
     for kind in ("tensorboard", "metrics"):
         recorded = Recorded()
-        for key, end in (("train/loss", 0.2), ("lr", 0.0), ("val/acc", 0.9)):
+        for key, end in (("train/loss", 0.2), ("val/loss", 0.2), ("lr", 0.0), ("val/acc", 0.9)):
             long_series(recorded, key, end)
         artifact = Artifact(Path(kind), kind, kind, 1, 0.0, "test")
         evidence.numbers.append(FileEvidence(artifact, ScanStats(0, 0, ()), [], {}, recorded=recorded))

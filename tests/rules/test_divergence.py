@@ -30,6 +30,15 @@ HEALTHY = {
     "constant": {"loss": [0.7] * 200},
     "huge": {"loss": [value * 1e30 for value in decay(200)]},
     "three points": {"loss": [2.0, 0.5, 90.0]},
+    "classes that grow": {
+        "loss": [*decay(70, 2.1, 0.4), *decay(70, 3.5, 1.9)],
+        "curriculum/num_classes": [*[8.0] * 70, *[32.0] * 70],
+    },
+    "weight of a term that grows": {
+        "loss": [*decay(60, 1.0, 0.1, 0.01), *level(140, 2.0, 0.02)],
+        "beta": [min(1.0, max(0.0, (i - 50) / 20)) for i in range(200)],
+    },
+    "stages": {"loss": [*decay(60, 2.1, 0.4), *decay(60, 3.4, 1.2), *decay(60, 4.1, 2.0)]},
     "rises at the very end": {"loss": [*decay(195), *level(5, 60.0)]},
 }
 
@@ -60,6 +69,30 @@ def test_a_loss_that_lost_half_counts_only_with_its_gradient(tmp_path: Path) -> 
     moved, _ = judge(tmp_path / "loud", {"loss": loss, "grad_norm": [*loud[:119], 0.6, 40.0, *loud[121:]]})
     assert "loss-diverged" not in quiet
     assert moved["loss-diverged"].position.step == 1200
+
+
+@pytest.mark.parametrize(
+    "config", ["curriculum:\n  stages: [8, 32]\n", "unfreeze_epoch: 3\n", "kl_anneal_steps: 900\n"]
+)
+def test_a_planned_change_of_the_objective_clears_a_moderate_rise_only(config: str, tmp_path: Path) -> None:
+    moderate = {"train/loss": [*decay(120), *level(80, 6.0)]}
+    planned, _ = judge(tmp_path / "planned", moderate, config=config)
+    plain, _ = judge(tmp_path / "plain", moderate, config="curriculum: false\n")
+    extreme, _ = judge(tmp_path / "extreme", {"train/loss": [*decay(120), *level(80, 60.0)]}, config=config)
+    assert "loss-diverged" not in planned
+    assert "loss-diverged" in plain
+    assert "loss-diverged" in extreme
+
+
+def test_numbers_of_the_title_stand_at_the_points_that_are_quoted(tmp_path: Path) -> None:
+    loss = [*decay(120), *level(80, 60.0, 5.0)]
+    finding = judge(tmp_path, {"train/loss": loss})[0]["loss-diverged"]
+    told = (loss[120], loss[0], min(loss[:120]), loss[-1])
+    assert {point.value for point in finding.evidence} == set(told)
+    first, lowest, last = (f"{value:.4g}" for value in told[1:])
+    assert finding.title == (
+        f"train/loss rose to {told[0]:.4g} and stayed high: first {first}, lowest {lowest}, last {last}"
+    )
 
 
 def test_a_learning_rate_that_rose_to_the_onset_is_the_cause(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def all_weights(*shifts: float, names: tuple[str, ...] = ("weights/0", "weights/
 def test_weights_that_never_change_next_to_a_flat_loss() -> None:
     finding = fired(tracked({"loss": FLAT}, all_weights(0.0, 0.0)))["weights-frozen"]
     assert (finding.role, finding.level, finding.position.step) == ("root", "error", 0)
-    assert finding.title == "all 2 weights with histograms are the same from step 0 to 120"
+    assert finding.title == "from step 0 to 120, all 2 weights with histograms are the same"
 
 
 def test_weights_that_never_change_without_a_loss_are_a_suspicion() -> None:
@@ -119,3 +119,11 @@ def test_activations_that_are_all_zero_are_told_from_their_step() -> None:
     findings = fired(tracked({"loss": FLAT}, [alive, dead]))
     assert (findings["activations-dead"].role, findings["activations-dead"].position.step) == ("context", 80)
     assert "activations-dead" not in fired(tracked({"loss": FLAT}, [alive]))
+
+
+def test_a_layer_a_million_times_below_another_has_vanished(tmp_path: Path) -> None:
+    norms = {"grad_norm/first": level(200, 2e-7, 1e-8), "grad_norm/last": level(200, 0.3, 0.01)}
+    flat, _ = judge(tmp_path / "flat", {"loss": level(200, 2.303, 0.02), **norms})
+    learns, _ = judge(tmp_path / "learns", {"loss": decay(200), **norms})
+    assert flat["gradient-vanishing"].role == "root"
+    assert learns["gradient-vanishing"].role == "context"

@@ -142,3 +142,58 @@ def test_names_of_shares() -> None:
     assert [key for key in others.split() if is_share(key)] == []
     assert is_accuracy("val/acc")
     assert not is_accuracy("val/map")
+
+
+def at_the_level_of(key: str, value: float, floor: float, count: int = 8) -> dict[str, Curve]:
+    return {"train/loss": decay(10 * count, 0.69, floor, noise=0.005), key: every([value] * count)}
+
+
+@pytest.mark.parametrize(
+    ("value", "floor", "role"),
+    [
+        (0.9533, 0.19, "context"),  # the largest class, at the loss of its share: 0.188
+        (0.9533, 0.02, "root"),  # what was learned goes far beyond that share
+        (95.33, 0.02, "root"),
+        (0.3127, 0.25, "root"),  # no class of a third makes half of the loss
+        (0.3127, 0.45, "context"),  # hardly learned
+    ],
+)
+def test_a_frozen_share_may_be_that_of_the_largest_class(value: float, floor: float, role: str, tmp_path: Path) -> None:
+    findings, _ = judge(tmp_path, at_the_level_of("val/acc", value, floor))
+    assert findings["metric-constant"].role == role
+
+
+def test_few_samples_give_one_share_for_long(tmp_path: Path) -> None:
+    assert alarms(tmp_path / "16", at_the_level_of("val/acc", 0.4375, 0.02)) == set()
+    assert alarms(tmp_path / "many", at_the_level_of("val/acc", 0.4375, 0.02, count=12)) == {"metric-constant"}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "model:\n  pretrained: true\n",
+        "model_name_or_path: distilbert-base-uncased\n",
+        "init_from: gpt2\n",
+        "data:\n  name: fashion_mnist\n",
+        "dataset: two_moons\n",
+    ],
+)
+def test_a_task_that_may_be_easy_is_solved_at_once(config: str, tmp_path: Path) -> None:
+    findings, diagnosis = judge(tmp_path, with_loss("val/acc", [1.0] * 6), config=config)
+    assert findings["metric-perfect-at-once"].role == "context"
+    assert diagnosis.modes == ()
+
+
+@pytest.mark.parametrize("config", ["model:\n  pretrained: false\n", "dataset: churn\n", "init_from: null\n"])
+def test_a_perfect_metric_of_a_new_model_is_suspicious(config: str, tmp_path: Path) -> None:
+    assert alarms(tmp_path, with_loss("val/acc", [1.0] * 6), config) == {"metric-perfect-at-once"}
+
+
+def test_a_percentage_of_a_text_log_beyond_a_hundred(tmp_path: Path) -> None:
+    values = [56.7, 64.7, 76.3, 83.1, 162.0, 171.5, 174.0]
+    lines = [f"Epoch {i} train loss {2.0 / i:.3f} test acc {value}%\n" for i, value in enumerate(values, 1)]
+    log = tmp_path / "logs" / "run-42" / "train.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(lines), encoding="utf-8")
+    findings, _ = judge(tmp_path, {"unrelated": [1.0, 2.0]})
+    assert (findings["metric-out-of-range"].position.line, findings["metric-out-of-range"].level) == (5, "error")

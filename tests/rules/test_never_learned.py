@@ -28,6 +28,14 @@ HEALTHY: dict[str, Columns] = {
     "few points": {"loss": level(7, 2.3026, 0.001)},
     "rounded": {"loss": [0.31] * 200},
     "zero": {"loss": [0.0] * 200},
+    "solved already": {"loss": level(200, 0.014, 0.004), "eval/accuracy": [0.97481108] * 200},
+    "same loss, other evaluations": {"loss": [2.3043] * 12, "val_loss": level(12, 2.3, 0.01), "val_acc": [0.1429] * 12},
+    "same loss, no evaluation": {"loss": [2.3043] * 12},
+    "same evaluation, other losses": {"loss": decay(12), "val_acc": [0.1429] * 12},
+    "saturated": {"loss": [1.1920929e-07] * 12, "val_acc": [0.9871] * 12},
+    "two digits": {"loss": [0.69] * 12, "val_acc": [0.1429] * 12},
+    "accuracy that leaves chance": {"loss": CHANCE, "val/acc": [*level(100, 0.1, 0.01), *level(100, 0.3, 0.01)]},
+    "accuracy of other classes": {"loss": CHANCE, "val/acc": level(200, 0.02, 0.002)},
     "with nan": {"loss": [math.nan if i % 7 == 0 else value for i, value in enumerate(decay(200))]},
 }
 
@@ -46,7 +54,10 @@ def test_chance_of_the_configured_classes_is_an_error_that_names_them(tmp_path: 
     assert findings["loss-never-learned"].level == "error"
     assert "ln 37 = 3.611" in findings["loss-never-learned"].title
     assert "model.num_classes=37" in findings["loss-never-learned"].title
-    assert (diagnosis.modes[0].mode, diagnosis.modes[0].cause) == ("silent-error", "inputs-do-not-tell-labels")
+    assert (diagnosis.modes[0].mode, diagnosis.modes[0].cause) == ("silent-error", None)
+    open_causes = " ".join(diagnosis.modes[0].unknown)
+    assert "inputs-do-not-tell-labels" in open_causes
+    assert "optimizer-holds-other-parameters" in open_causes
 
 
 def test_a_usual_number_of_classes_is_a_suspicion_where_the_accuracy_is_that_of_guessing(tmp_path: Path) -> None:
@@ -87,3 +98,27 @@ def test_too_little_training_says_nothing(every: int, first: int, config: str, t
     flat = level(80, math.log(10), 0.01)
     findings, _ = judge(tmp_path, {"loss": flat}, steps=range(first, first + 80 * every, every), config=config)
     assert "loss-never-learned" not in findings
+
+
+@pytest.mark.parametrize("reports", [6, 12])
+def test_no_digit_of_loss_and_evaluation_changes(reports: int, tmp_path: Path) -> None:
+    columns = {"loss": [2.3043] * reports, "val_loss": [2.3048] * reports, "val_acc": [0.1429] * reports}
+    findings, diagnosis = judge(tmp_path, columns, every=1)
+    assert "is 2.3043 in all" in findings["loss-never-learned"].title
+    assert diagnosis.modes[0].mode == "silent-error"
+    fewer, _ = judge(tmp_path / "fewer", {key: values[:5] for key, values in columns.items()}, every=1)
+    assert "loss-never-learned" not in fewer
+
+
+def test_sums_in_another_order_differ_in_their_last_bit(tmp_path: Path) -> None:
+    loss = [2.304311513900757, 2.304311752319336] * 6
+    findings, _ = judge(tmp_path, {"loss": loss, "val_loss": [2.304840564727783] * 12}, every=1)
+    assert "loss-never-learned" in findings
+
+
+@pytest.mark.parametrize("count", [7, 37, 200])
+def test_loss_and_accuracy_of_one_number_of_classes(count: int, tmp_path: Path) -> None:
+    chance = level(200, math.log(count), 0.02)
+    findings, _ = judge(tmp_path, {"loss": chance, "train/acc": level(200, 1 / count, 0.1 / count)})
+    assert f"ln {count} = " in findings["loss-never-learned"].title
+    assert findings["loss-never-learned"].level == "warning"

@@ -22,7 +22,7 @@ def test_the_onset_names_the_first_bad_step_and_the_last_finite_value(tmp_path: 
     for findings in (judge(tmp_path, columns, every=1)[0], fired(tracked(columns))):
         finding = findings["loss-nan-onset"]
         assert finding.position.step == 120
-        assert finding.title == f"train/loss turned nan, the last finite value was {GOOD[-1]:.4g} at step 119"
+        assert finding.title == f"train/loss turned nan (last finite {GOOD[-1]:.4g} at step 119)"
         assert [item.step for item in finding.evidence] == [120, 119]
 
 

@@ -113,3 +113,16 @@ def test_schedules_that_go_on_or_come_back_by_themselves_are_no_restarts(tmp_pat
     cycles = [0.005 * (1 + math.cos(math.pi * (step % 60) / 60)) for step in range(300)]
     assert found(files_of(tmp_path / "cycles", "lr", numbered(cycles[:170]), numbered(cycles[180:], 170))) == set()
     assert found(files_of(tmp_path / "new start", "lr", numbered(whole[:300]), numbered(whole))) == set()
+
+
+def test_the_title_quotes_values_that_stand_at_its_points(tmp_path: Path) -> None:
+    findings, _ = judge(
+        files_of(tmp_path, "train/loss", numbered(FIRST), numbered(AGAIN, 120)), {"unrelated": [1.0, 2.0]}
+    )
+    found = findings["resume-loss-jump"]
+    assert [item.step for item in found.evidence] == [120, 119, 0]
+    told = [f"{float(str(item.value)):.4g}" for item in found.evidence]
+    assert (
+        found.title
+        == f"train/loss is {told[0]} behind a new event file, after {told[1]}; at its start it was {told[2]}"
+    )

@@ -132,3 +132,28 @@ def test_a_warm_up_longer_than_the_run(tmp_path: Path) -> None:
     assert diagnosis.modes[0].cause == "warmup-longer-than-run"
     assert alarms(tmp_path / "still running", rates, LOSS, config.replace("2000", "60000")) == set()
     assert alarms(tmp_path / "nearly there", [0.9 * value for value in warmup(COUNT)], LOSS, config) == set()
+
+
+def test_a_schedule_in_steps_departs_at_its_first_step(tmp_path: Path) -> None:
+    rates = [0.05 * 0.1 ** (i // 4) for i in range(COUNT)]
+    findings, _ = judge(tmp_path, {"train/loss": STUCK, "lr": rates}, config=PLAN)
+    found = findings["learning-rate-decayed-early"]
+    assert found.position.step == 40
+    assert [item.step for item in found.evidence] == [40, 30, 120, 1990]
+
+
+def test_a_rate_that_underflows_departs_where_its_decay_begins(tmp_path: Path) -> None:
+    rates = [0.05 * 0.1 ** (i // 4) if i < 100 else 0.0 for i in range(COUNT)]
+    findings, _ = judge(tmp_path, {"train/loss": STUCK, "lr": rates}, config=PLAN)
+    found = findings["learning-rate-zero"]
+    assert found.position.step == 40
+    assert "falls from 0.05" in found.title
+    assert 1000 in [item.step for item in found.evidence]
+
+
+def test_a_warm_up_that_goes_on_departs_where_it_should_have_ended(tmp_path: Path) -> None:
+    rates = [0.01 * 10 * i / 50_000 for i in range(COUNT)]
+    findings, _ = judge(tmp_path, {"train/loss": LOSS, "lr": rates}, config=PLAN + "warmup_steps: 100\n")
+    found = findings["learning-rate-warmup-unfinished"]
+    assert found.position.step == 100
+    assert found.title == "warmup_steps is 100, but lr rises to the end, where it is 0.000398; lr is 0.01"

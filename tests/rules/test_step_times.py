@@ -198,3 +198,33 @@ def test_a_million_steps_cost_little() -> None:
         began = time.process_time()
         list(detector.check(evidence, load_rulebook()))
         assert time.process_time() - began < 2.0, detector.info.id
+
+
+def restless(factor: float, count: int) -> list[float]:
+    return [value * (0.75 if i % 9 == 8 else 1.0) for i, value in enumerate(growing(factor, count))]
+
+
+def test_few_reports_must_grow_more(tmp_path: Path) -> None:
+    assert "step-time-growth" in alarms(tmp_path / "sevenfold", run("step_time", restless(20.0, 20)))
+    assert alarms(tmp_path / "twofold", run("step_time", restless(2.2, 20))) == set()
+    assert alarms(tmp_path / "too few", run("step_time", restless(20.0, 12))) == set()
+
+
+def test_growth_under_noise(tmp_path: Path) -> None:
+    noisy = [value * (1.6 if i % 5 == 0 else 1.0) for i, value in enumerate(growing(7.0, 24))]
+    assert "step-time-growth" in alarms(tmp_path, run("step_time", noisy))
+
+
+def test_a_loss_that_falls_all_along_explains_no_drop(tmp_path: Path) -> None:
+    falling = [2.3 * 0.9 ** (i // 8) for i in range(COUNT)]
+    jumps = [2.3 if i < HALF else 0.9 for i in range(COUNT)]
+    drop = dropping(3.0, HALF)
+    assert "throughput-drop" in alarms(tmp_path / "falls", run("samples_per_sec", drop, ce_loss=falling))
+    assert "throughput-drop" not in alarms(tmp_path / "jumps", run("samples_per_sec", drop, ce_loss=jumps))
+
+
+@pytest.mark.parametrize(("milliseconds", "fires"), [(2.0, False), (200.0, True)])
+def test_milliseconds_lost_in_all_are_no_drop(milliseconds: float, fires: bool, tmp_path: Path) -> None:
+    values = [milliseconds * (1.0 + 0.02 * (i % 5)) * (4.0 if i >= 27 else 1.0) for i in range(40)]
+    found, _ = judge(tmp_path, run("time_ms", values), every=1)
+    assert ("throughput-drop" in found) is fires

@@ -10,12 +10,16 @@ from experiment_debugger.diagnose.onset import onset_of, traceback_at
 from experiment_debugger.diagnose.outcome import Ending
 from experiment_debugger.diagnose.quotes import with_quotes
 from experiment_debugger.diagnose.ranking import Ranked, comes_before
-from experiment_debugger.evidence import RunEvidence, quote_of
+from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
 from experiment_debugger.models import Confidence, Consequence, Determinism, Evidence, Finding, Hypothesis, Mode, Onset
+from experiment_debugger.readers.roles import role_of
+from experiment_debugger.rules.detectors.tracker_plan import planned_epochs, planned_steps
 from experiment_debugger.rules.rulebook import Rulebook
 
 MOST_EVIDENCE = 5
 MOST_LINES = 3
+_ENDS_THAT_ARE_SEEN = frozenset({"planned-end-reached", "log-last-words-result"})
+"""Rules of an end that the run does not call one: their title says what was seen."""
 LEADING_LINES = 12
 
 
@@ -126,10 +130,17 @@ def _confidence(
     if choice.against or root.role == "symptom" or not first or unordered:
         return "low" if root.role == "symptom" or not first else "medium"
     specific = root.rule != "python-exception"
-    agrees = bool(caused or same or root.count > 1 or len(choice.support) > 1)
+    witnesses = any(_is_independent(other, root) for other in (*same, *choice.support))
+    agrees = bool(caused or root.count > 1 or witnesses)
     if root.level in {"warning", "info"}:
         return "medium" if agrees else "low"
     return "high" if specific and agrees and not grave and not choice.by_default else "medium"
+
+
+def _is_independent(other: Finding, root: Finding) -> bool:
+    """Whether a finding is a witness of its own: not the same quantity, of whatever source, looked at twice."""
+    keys = other.values.get("key"), root.values.get("key")
+    return other is not root and (None in keys or role_of(keys[0] or "") != role_of(keys[1] or ""))
 
 
 def _against(choice: CauseChoice, rivals: Sequence[Finding]) -> tuple[str, ...]:
@@ -228,7 +239,10 @@ def _end_of(ending: Ending) -> str:
         return "it is still running and its log ends in progress"
     if ending.said_by is None:
         return "its last report stands at the planned end"
-    return f"it says that it ended normally ({place_of(ending.said_by)})"
+    place = place_of(ending.said_by)
+    if ending.said_by.rule in _ENDS_THAT_ARE_SEEN:
+        return f"{ending.said_by.title} ({place})"
+    return f"it says that it ended normally ({place})"
 
 
 def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:
@@ -240,10 +254,37 @@ def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:
     if ending.state in {"failed", "cancelled", "timeout", "preempted"}:
         return f"Inconclusive: the run ended as {ending.state}, and its artifacts do not show why."
     if ending.stops:
-        return "Inconclusive: the log stops in mid-training without an error; nothing shows why, or that it still runs."
+        return f"Inconclusive: {_stop_of(evidence)}."
     if ending.normal:
         return "Inconclusive: the run says that it ended normally, but its losses stand in files that were not read."
     return "Inconclusive: no failure that evidence supports, and no normal end either."
+
+
+def _stop_of(evidence: RunEvidence) -> str:
+    """Where the last report stands in the plan, where that is known: only then is it in mid-training."""
+    planned = next((found for entry in evidence.files if (found := _short_of(entry, evidence))), None)
+    if planned is not None:
+        return f"the log stops at {planned} without an error; nothing shows why, or that it still runs"
+    step = f" of step {evidence.last_step}" if evidence.last_step is not None else ""
+    return (
+        f"the log ends with a report{step}, without an error or a word of the end;"
+        " nothing shows whether more was planned, or that it still runs"
+    )
+
+
+def _short_of(entry: FileEvidence, evidence: RunEvidence) -> str | None:
+    """`step 575 of 600` or `epoch 3 of 10` of the last report of a log that did not reach its plan."""
+    progress, loop = entry.progress, entry.progress.loop
+    if not progress.lines or loop.began_again:
+        return None
+    steps, epochs = planned_steps(evidence), planned_epochs(evidence)
+    total = progress.total_steps or (steps.count if steps else None)
+    last = entry.steps_before(progress.lines[-1])
+    if total is not None and last is not None and last < total:
+        return f"step {last} of {total}"
+    whole = progress.epochs or (epochs.count if epochs else None)
+    end = (whole or 0) - (loop.first_epoch != 1)
+    return f"epoch {loop.last_epoch:g} of {whole}" if loop.last_epoch is not None and loop.last_epoch < end else None
 
 
 def place_of(finding: Finding) -> str:

@@ -27,7 +27,7 @@ class Ending:
 
     `normal`: the run says that it ended well, or its last report stands at the planned end, and no failure is later.
     `progressing`: it is still being written, or was declared running, and its last lines are progress.
-    `stops`: the log ends in the middle of training without a word.
+    `stops`: the log ends with reports of training, without a word.
     """
 
     state: RunState
@@ -45,13 +45,19 @@ def ending_of(
     last = endings[-1] if endings else None
     after = [failure for failure in failures if last is None or comes_before(failure, last) is not True]
     in_progress = any(_ends_in_progress(entry) for entry in evidence.files)
-    reached = any(entry.progress.reached_plan for entry in evidence.files)
+    reached = any(_reached_plan(entry) for entry in evidence.files)
     normal = not after and (last is not None or reached)
     declared = run_state(evidence.run.declared.state) == "running"
     alive = not failures and not normal and (declared or (in_progress and is_alive(evidence)))
     lived_on = (last is not None or reached) and all(_lets_live(failure) for failure in failures)
     state = "running" if alive else _state(evidence, failures, normal or lived_on, book)
     return Ending(state, normal, alive, in_progress and not normal and not alive, last)
+
+
+def _reached_plan(entry: FileEvidence) -> bool:
+    """Whether a log stands at its end; where the end itself was not reported, its last line must be whole."""
+    progress = entry.progress
+    return progress.reached_plan and (progress.stands_at_total or not entry.stats.torn)
 
 
 def _lets_live(failure: Finding) -> bool:

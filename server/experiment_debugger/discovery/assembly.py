@@ -22,6 +22,7 @@ from experiment_debugger.discovery.links import Names, dumps_of_run, linked_grou
 from experiment_debugger.discovery.names import PREFERRED, label, rank_of, stem
 from experiment_debugger.discovery.registry import Record, known_risks, read_status
 from experiment_debugger.discovery.text_ends import ends_of
+from experiment_debugger.discovery.trackers import unknown_trackers
 from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.project import Project
 from experiment_debugger.readers.files import is_text, sniff
@@ -68,6 +69,7 @@ def assemble(project: Project, inventory: Inventory, groups: list[Group], chosen
     else:
         _add(why, _hop(inventory, names, others, excluded, project))
         _add(why, _nearby(inventory, own_groups, groups, excluded, why, names))
+    unknown = [] if chosen.by_path else unknown_trackers(others, inventory, groups, set(why))
     unreadable = list(inventory.unreadable)
     entries = _readable(project, why, unreadable)
     jobs = [read_job(ends_of(entry.path), entry.rel) for entry in entries if entry.kind == "job"]
@@ -86,7 +88,7 @@ def assemble(project: Project, inventory: Inventory, groups: list[Group], chosen
         siblings=tuple(siblings),
         missing=tuple(dict.fromkeys(missing)),
         unreadable=tuple(dict.fromkeys(unreadable)),
-        not_looked_at=tuple(inventory.not_looked_at),
+        not_looked_at=(*inventory.not_looked_at, *unknown),
         risks=risks,
     )
 
@@ -125,6 +127,10 @@ def _own(chosen: Selection, linked: list[Group]) -> dict[Entry, str]:
     own = chosen.entries if chosen.entries is not None else [one for group in chosen.groups for one in group.entries]
     reason = chosen.how if chosen.how == "the only run here" else f"carries '{chosen.id}'"
     why = dict(chosen.named)
+    mine = set(own).union(*(group.entries for group in linked))
+    for group in (*chosen.groups, *linked):
+        for tracker, joined in group.trackers:
+            _add(why, {entry: joined for entry in tracker.entries if entry in mine})
     _add(why, dict.fromkeys(own, reason))
     for group in linked:
         _add(why, dict.fromkeys(group.entries, f"{group.place} and the run name each other"))

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from experiment_debugger.discovery.grouping import CONSTITUTING, Group, is_attempt_suffix, unit_of
+from experiment_debugger.discovery.grouping import CONSTITUTING, Group, is_attempt_suffix, is_part, unit_of
 from experiment_debugger.discovery.inventory import Entry
 from experiment_debugger.discovery.names import ATTEMPT_WORDS, RUN_WORDS, normal, stem
 
@@ -51,8 +51,10 @@ def assign_attempts(entries: Iterable[Entry], group: Group | None) -> tuple[dict
     if not markers:
         markers = _markers_inside(chosen)
     keys = _ordered(markers)
-    if whole_units and any(entry.kind in CONSTITUTING and entry not in markers for entry in chosen):
-        keys = ["", *keys]  # the unmarked original was tried first
+    trackers = {entry for tracker, _ in group.trackers for entry in tracker.entries} if group else set()
+    originals = [one for one in chosen if one.kind in CONSTITUTING and one not in markers and one not in trackers]
+    if whole_units and originals:
+        keys = [*keys, ""] if _is_last_part(originals, markers, keys) else ["", *keys]
     if len(keys) < 2:
         return dict.fromkeys(chosen, 0), [""]
     index = {key: number for number, key in enumerate(keys)}
@@ -62,6 +64,12 @@ def assign_attempts(entries: Iterable[Entry], group: Group | None) -> tuple[dict
         if entry.kind not in CONSTITUTING and entry not in markers:
             result[entry] = len(keys) - 1
     return result, keys
+
+
+def _is_last_part(originals: list[Entry], markers: dict[Entry, Marker], keys: list[str]) -> bool:
+    """Of `run.part1.log` and `run.log` the numbered one was moved away first; an original of a run is its first try."""
+    newest = max(entry.mtime for entry in originals)
+    return all(is_part((key,)) for key in keys) and newest >= max(entry.mtime for entry in markers)
 
 
 Marker = tuple[str, SortKey]

@@ -33,8 +33,8 @@ _TIME = re.compile(r"^\d\d-\d\d-\d\d$|^\d{6}$")
 _ALIAS = re.compile(r"(?i)^(?:(?:slurm|job|pbs|sge|lsf)[-_.]?)?\d{4,}(?:_\d+)?$|^(?:offline-)?run-\d{8}_\d{6}-")
 _WANDB = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-(.+)$")
 
-_TRY = re.compile(rf"(?:{'|'.join(sorted(ATTEMPT_WORDS))})\d{{0,2}}")
-_NUMBERED_TRY = re.compile(rf"(?:r|{'|'.join(sorted(ATTEMPT_WORDS))})?\d{{1,2}}")
+_TRY = re.compile(rf"(?:part|{'|'.join(sorted(ATTEMPT_WORDS))})\d{{0,2}}")
+_NUMBERED_TRY = re.compile(rf"(?:r|part|{'|'.join(sorted(ATTEMPT_WORDS))})?\d{{1,2}}")
 
 
 @dataclass(slots=True)
@@ -45,6 +45,8 @@ class Group:
     display: str
     entries: list[Entry] = field(default_factory=list)
     units: dict[tuple[str, ...], int] = field(default_factory=dict)
+    trackers: list[tuple[Group, str]] = field(default_factory=list)
+    """Trackers that are this run's although no name says so, each with the reason; `entries` has their files too."""
 
     @property
     def newest(self) -> float:
@@ -135,8 +137,12 @@ def unit_of(entry: Entry, nested: frozenset[tuple[str, ...]] = frozenset()) -> U
     folders = entry.parts[:-1]
     if not entry.in_area and folders:
         return None
+    if "latest-run" in folders and "wandb" in folders:
+        return None  # a copy of the real folder beside it
     for index, folder in enumerate(folders):
         upto = folders[: index + 1]
+        if _WANDB.match(folder):
+            return _folder_unit(folder, upto)
         if is_artifact_folder(folder) or upto in nested or (folder.isdigit() and folders[index - 1] == "mlruns"):
             continue
         if _DATE.match(normal(folder)) and index + 1 < len(folders) and _TIME.match(normal(folders[index + 1])):
@@ -145,8 +151,17 @@ def unit_of(entry: Entry, nested: frozenset[tuple[str, ...]] = frozenset()) -> U
         if folder.startswith(".") or normal(folder).split("-")[0] in PARTS:
             break
         return _folder_unit(folder, upto)
+    if entry.kind == "tensorboard" and folders:  # a folder is a run of TensorBoard, not each file that it wrote
+        return Unit(folders, tokens("-".join(folders)), "/".join(folders))
+    if entry.kind == "wandb" and normal(entry.name).startswith("debug"):
+        return None
     own = stem(entry.name)
     return Unit((*folders, own), label(own), _display(own, label(own)))
+
+
+def wandb_id(parts: tuple[str, ...]) -> str | None:
+    """The id in the name of the W&B folder that holds this file."""
+    return next((found[1] for part in parts[:-1] if (found := _WANDB.match(part))), None)
 
 
 def _folder_unit(folder: str, parts: tuple[str, ...]) -> Unit:
@@ -204,7 +219,7 @@ def _merge_attempts(groups: dict[Key, Group]) -> None:
     for key in sorted(groups, key=len, reverse=True):
         for cut in range(len(key) - 1, 0, -1):
             base, rest = key[:cut], key[cut:]
-            if base in groups and re.search(r"\d$", base[-1]) and is_attempt_suffix(rest):
+            if base in groups and (re.search(r"\d$", base[-1]) or is_part(rest)) and is_attempt_suffix(rest):
                 _absorb(groups, base, key)
                 break
     _merge_tries(groups)
@@ -215,7 +230,9 @@ def _merge_tries(groups: dict[Key, Group]) -> None:
     tries: dict[Key, list[Key]] = defaultdict(list)
     for key in groups:
         cut = next((at for at, word in enumerate(key) if at and _TRY.fullmatch(word)), None)
-        if cut is not None and re.search(r"\d$", key[cut - 1]) and is_attempt_suffix(key[cut:]):
+        if cut is None or not is_attempt_suffix(key[cut:]):
+            continue
+        if re.search(r"\d$", key[cut - 1]) or is_part(key[cut:]):
             tries[key[:cut]].append(key)
     for base, keys in tries.items():
         if base not in groups and len(keys) > 1:
@@ -225,8 +242,17 @@ def _merge_tries(groups: dict[Key, Group]) -> None:
 
 
 def is_attempt_suffix(words: Key) -> bool:
-    """Whether these tokens behind a run's id only number its tries."""
-    return bool(words) and all(word in ATTEMPT_WORDS or _NUMBERED_TRY.fullmatch(word) for word in words)
+    """Whether these tokens behind a run's id only number its tries, or the parts of its log (`part1`)."""
+    return (
+        bool(words)
+        and all(word in ATTEMPT_WORDS or word == "part" or _NUMBERED_TRY.fullmatch(word) for word in words)
+        and words != ("part",)
+    )
+
+
+def is_part(words: Key) -> bool:
+    """Whether these tokens number a part of a log: `part1`, or `part` and `1`."""
+    return bool(re.fullmatch(r"part-?\d{1,2}", "-".join(words)))
 
 
 def _absorb(groups: dict[Key, Group], into: Key, key: Key) -> None:

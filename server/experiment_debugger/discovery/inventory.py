@@ -160,6 +160,8 @@ class _Walk:
             self._skip(item.path, "a symlink that leaves the project")
         elif not stat.S_ISDIR(info.st_mode):
             self._file(item, folder, info)
+        elif folder.in_area and os.path.dirname(os.path.realpath(item.path)) == os.path.realpath(folder.path):
+            return []  # `latest-run` and the like: the real folder stands beside it
         elif folder.in_area or is_artifact_folder(item.name):
             return self._child(item, folder)
         return []

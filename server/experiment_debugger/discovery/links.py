@@ -165,6 +165,20 @@ def _is_named(text: str, spelling: str) -> bool:
     return False
 
 
+def names_path(text: str, path: str) -> bool:
+    """Whether a text (`normal_text`) names this path or id, other than as where another run's state comes from."""
+    for match in re.finditer(rf"(?<![\w-]){re.escape(path)}(?![\w-]|\.\w)", text):
+        before = text[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
+        if not _ANOTHER_RUN.search(before[-60:]):
+            return True
+    return False
+
+
+def processes_in(text: str) -> set[str]:
+    """Process ids that a text names."""
+    return {number for match in _PID.findall(text) for number in match if number}
+
+
 def display_names(inventory: Inventory, run: RunId) -> list[str]:
     """Folder names of the W&B and MLflow runs that are called so; read only when no file or folder is."""
     found: dict[str, None] = {}

@@ -30,6 +30,7 @@ class Candidate:
     container: tuple[str, ...]
     alternatives: tuple[str, ...] = ()
     inner: bool = False
+    by_tracker: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -51,7 +52,7 @@ def candidates(run: RunId, groups: list[Group]) -> list[Candidate]:
         found = [one for group in groups if (one := _candidate(run, group, loose)) is not None]
         if found:
             outer = [one for one in found if not one.inner]
-            return outer or found
+            return [one for one in outer if not one.by_tracker] or outer or found
     return []
 
 
@@ -59,12 +60,14 @@ def _candidate(run: RunId, group: Group, loose: bool) -> Candidate | None:
     if not group.key:  # nameless logs: the folder that holds them names the run
         match = run.find(group.display, loose=loose)
         return Candidate(group, group.entries, (), (), match[0], ()) if match else None
-    for unit in group.units:
+    own = dict.fromkeys(group.units, False)
+    for unit, by_tracker in (own | {unit: True for one, _ in group.trackers for unit in one.units}).items():
         hit = _in_parts(run, unit, loose)
         if hit is not None:
             index, match, part = hit
             prefix, suffix = _around(part, match)
-            return Candidate(group, group.entries, prefix, suffix, match[0], unit[:index])
+            place = unit[:index]
+            return Candidate(group, group.entries, prefix, suffix, match[0], place, by_tracker=by_tracker)
     for entry in sorted(group.entries, key=lambda one: one.parts):
         if entry.kind in CONSTITUTING:
             parts = (*entry.parts[:-1], stem(entry.name))

@@ -13,6 +13,7 @@ from experiment_debugger.discovery.kinds import kind_of
 from experiment_debugger.discovery.names import RunId, normal
 from experiment_debugger.discovery.registry import Record, registry_entries
 from experiment_debugger.discovery.text_ends import ends_of
+from experiment_debugger.discovery.trackers import join_trackers
 from experiment_debugger.errors import PathOutsideProject
 from experiment_debugger.project import Project
 
@@ -36,7 +37,8 @@ def survey(project: Project, *, everywhere: bool = False) -> Tree:
     """
     inventory = take_inventory(project, everywhere=everywhere)
     inventory.not_looked_at.extend(project.notes)
-    return Tree(project, inventory, group_runs(inventory), registry_entries(project, inventory.unreadable))
+    groups = join_trackers(group_runs(inventory), inventory)
+    return Tree(project, inventory, groups, registry_entries(project, inventory.unreadable))
 
 
 def jobs_of(tree: Tree, run: RunId) -> list[JobFile]:

@@ -8,24 +8,18 @@ learning rate
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from experiment_debugger.evidence import quote_of
-from experiment_debugger.metrics.course import anomalies
 from experiment_debugger.metrics.findings import Told
+from experiment_debugger.metrics.lines import Line, Scale, distinct, identity, line_of, merged, scale_of, telling_parts
+from experiment_debugger.metrics.marks import Mark, marks_of
 from experiment_debugger.metrics.selection import OTHER, Curve
-from experiment_debugger.metrics.thinning import thinned
+from experiment_debugger.metrics.units import unit_of
 from experiment_debugger.metrics.view import MetricsView
 from experiment_debugger.readers.series import Axis
 
-MarkKind = Literal["nonfinite", "finding", "spike", "overflow", "resume"]
-MARKS: tuple[MarkKind, ...] = ("nonfinite", "finding", "spike", "overflow", "resume")
-"""In the order in which their labels find room."""
-DIGITS = 5e-3
-"""What rounding may change, as a share of a value."""
 GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
     ("loss", frozenset({"loss", "eval-loss"})),
     ("metric", frozenset({"metric"})),
@@ -36,87 +30,150 @@ GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
     ("time", frozenset({"step-time", "data-time"})),
     ("memory", frozenset({"memory", "host-memory"})),
 )
+NAMES = [*(name for name, _ in GROUPS), OTHER]
 AXES: tuple[Axis, ...] = ("step", "epoch", "record")
 """Panels of one axis stand together, labelled below the last one."""
 MOST_PANELS = 4
 MOST_LINES = 6
-POINTS = 1400
-"""Points a line: two for each pixel column of the picture."""
-DECADES = 2.0
-"""A panel whose positive values span more than this has a logarithmic scale."""
-MOST_RESUMES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One thinned curve; `color` counts the lines of a panel."""
-
-    label: str
-    color: int
-    steps: tuple[float, ...]
-    values: tuple[float, ...]
-    other_run: bool = False
-    evaluation: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Something odd at a position; `value` is None where it has no height."""
-
-    kind: MarkKind
-    step: int
-    value: float | None
-    text: str
+SLIVER = 0.1
+"""Share of the axis below which what is finite of a curve is too narrow to be seen."""
+FEWEST_SHOWN = 5
+"""Points behind the last finite one that are shown then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Lines of one unit over one axis; `left_out` counts the lines that found no room."""
+    """Lines of one unit over one axis; `left_out` counts the lines that found no room.
+
+    Panels of the same `shared` position have one axis: records of different sources are different positions.
+    """
 
     name: str
     axis: Axis
-    scale: Literal["linear", "log", "symlog"]
+    shared: str
+    scale: Scale
     lines: tuple[Line, ...]
     marks: tuple[Mark, ...]
     left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
+class Zoom:
+    """The part of an axis that is shown, and where it would end."""
+
+    low: float
+    high: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
-    """A whole picture."""
+    """A whole picture; `zooms` are by the `shared` of a panel."""
 
     title: str
     caption: str
     panels: tuple[Panel, ...]
     checkpoints: tuple[int, ...] = ()
+    zooms: Mapping[str, Zoom] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What shares a panel."""
+
+    name: str
+    unit: str
+    axis: Axis
+    shared: str
+    kind: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
 def chart_of(view: MetricsView, *, chosen: bool = False) -> Chart:
     """The picture of a view; `chosen` when the user named keys or roles, so that nothing is too unimportant."""
-    groups: dict[tuple[str, Axis], list[Told]] = {}
-    for told in view.told:
-        groups.setdefault((_group(told.curve), told.curve.axis), []).append(told)
+    every = distinct([one.curve for one in view.shown], by_name=chosen)
+    kept = {id(curve) for curve in every}
+    groups = _groups([one for one in view.shown if id(one.curve) in kept], chosen=chosen)
+    repeated = [one for one in view.shown if id(one.curve) not in kept]
     shown = _worth_showing(groups, chosen=chosen)
     title = " and ".join(name if "run" in name else f"run {name}" for name in (view.run_id, view.other_id) if name)
-    panels = tuple(_panel(name, axis, groups[name, axis], view) for name, axis in shown)
-    rest = list(dict.fromkeys(name for name, axis in groups if (name, axis) not in shown))
-    return Chart(title, _caption(view, rest), panels, view.checkpoints)
+    panels = [_panel(group, groups[group], repeated, view) for group in shown]
+    drawn = {panel.name for panel in panels}
+    rest = list(dict.fromkeys(name for group in groups if group not in shown and (name := _named(group)) not in drawn))
+    zooms = {shared: zoom for shared in {one.shared for one in panels} if (zoom := _zoom(panels, shared)) is not None}
+    for at, group in enumerate(shown):
+        if group.shared in zooms:
+            panels[at] = _panel(group, _cut(groups[group], zooms[group.shared]), repeated, view)
+    return Chart(title, _caption(view, rest), tuple(panels), view.checkpoints, zooms)
 
 
-def _group(curve: Curve) -> str:
-    return next((name for name, roles in GROUPS if curve.kind in roles), OTHER)
+def _cut(told: Sequence[Told], zoom: Zoom) -> list[Told]:
+    """The part that is shown, so that thinning is done for it alone."""
+    curves = [one.curve.between(0, math.ceil(zoom.high)) for one in told]
+    return [replace(one, curve=curve) for one, curve in zip(told, curves, strict=True) if len(curve)]
 
 
-def _worth_showing(groups: dict[tuple[str, Axis], list[Told]], *, chosen: bool) -> list[tuple[str, Axis]]:
-    """At most MOST_PANELS groups: those with findings before the others, series without a role last."""
-    names = [name for name, _ in GROUPS] + [OTHER]
+def _groups(shown: Sequence[Told], *, chosen: bool) -> dict[_Group, list[Told]]:
+    """Curves by what they can share a panel with; single points are no curves."""
+    several = [one for one in shown if chosen or one.troubles or len(one.curve) > 1] or list(shown)
+    groups: dict[_Group, list[Told]] = {}
+    for told in several:
+        groups.setdefault(_group(told.curve), []).append(told)
+    return {part: some for group, all_told in groups.items() for part, some in _apart(group, all_told)}
 
-    def weight(group: tuple[str, Axis]) -> tuple[bool, int]:
-        return not any(told.findings for told in groups[group]), names.index(group[0])
 
-    known = [group for group in groups if group[0] != OTHER or chosen or any(told.findings for told in groups[group])]
+def _group(curve: Curve) -> _Group:
+    name = next((name for name, roles in GROUPS if curve.kind in roles), OTHER)
+    return _Group(name, "" if name == "loss" else unit_of(curve.key), curve.axis, _shared(curve))
+
+
+def _shared(curve: Curve) -> str:
+    """The axis by name: rows are common to the columns of a table, points that were only counted to nothing else."""
+    if curve.axis != "record":
+        return curve.axis
+    is_counted = curve.steps[0] == 0 and curve.steps[-1] == len(curve) - 1
+    return f"record {len(curve)}" if is_counted else f"record of {curve.path}"
+
+
+def _apart(group: _Group, told: Sequence[Told]) -> Iterator[tuple[_Group, list[Told]]]:
+    """Curves that no scale could show together: shares and large numbers, R2 and squared errors."""
+    if scale_of([one.curve for one in told]) == "linear" and group.name not in {"metric", OTHER}:
+        yield group, list(told)
+        return
+    parts: dict[str, list[Told]] = {}
+    for one in told:
+        parts.setdefault(_size_of(one.curve, group), []).append(one)
+    for kind, some in parts.items():
+        yield replace(group, kind=kind), some
+
+
+def _size_of(curve: Curve, group: _Group) -> str:
+    """Below zero, a share, or neither; a logarithmic panel holds all that are not below zero."""
+    finite = [value for value in curve.values if math.isfinite(value)]
+    if min(finite, default=0.0) < 0:
+        return "signed"
+    return "share" if group.name == "metric" and max(finite, default=0.0) <= 1 else ""
+
+
+def _worth_showing(groups: Mapping[_Group, Sequence[Told]], *, chosen: bool) -> list[_Group]:
+    """At most MOST_PANELS groups: those with findings first, series without a role or a known position last."""
+    counted = {group.name for group in groups if group.axis != "record"}
+
+    def weight(group: _Group) -> tuple[bool, bool, int, int]:
+        longest = max(len(told.curve) for told in groups[group])
+        only_records = group.axis == "record" and group.name in counted
+        return not any(told.troubles for told in groups[group]), only_records, NAMES.index(group.name), -longest
+
+    known = [group for group in groups if group.name != OTHER or chosen or any(told.troubles for told in groups[group])]
     best = sorted(known or groups, key=weight)[:MOST_PANELS]
-    return sorted(best, key=lambda group: (AXES.index(group[1]), names.index(group[0])))
+    return sorted(best, key=lambda group: (AXES.index(group.axis), group.shared, NAMES.index(group.name)))
+
+
+def _named(group: _Group) -> str:
+    return "series without a role" if group.name == OTHER else group.label
 
 
 def _caption(view: MetricsView, rest: Sequence[str]) -> str:
@@ -137,118 +194,49 @@ def _parting(view: MetricsView) -> str:
     return f"The runs part at {fact['step']}: {quote_of(fact['key'])} {one} against {other}{equal}"
 
 
-def _panel(name: str, axis: Axis, told: Sequence[Told], view: MetricsView) -> Panel:
-    curves = _distinct([one.curve for one in told])
-    drawn = curves[:MOST_LINES] if view.other_id is None else _of_both_runs(curves)
-    several = len({(curve.run_id, *_identity(curve)) for curve in drawn}) < len(drawn)
-    paths = _telling_parts([curve.path for curve in drawn]) if several else [""] * len(drawn)
-    lines = tuple(_line(curve, color, view, path) for color, (curve, path) in enumerate(zip(drawn, paths, strict=True)))
-    marks = sorted((mark for one in told for mark in _marks(one, view)), key=lambda mark: MARKS.index(mark.kind))
-    return Panel(name, axis, _scale(name, lines), lines, tuple(marks), len(curves) - len(drawn))
-
-
-def _distinct(curves: Sequence[Curve]) -> list[Curve]:
-    """The curves without those that only repeat another one: a log, a CSV and a tracker often hold the same numbers."""
-    kept: list[Curve] = []
-    for curve in sorted(curves, key=len, reverse=True):
-        same = (one for one in kept if one.run_id == curve.run_id and _identity(one) == _identity(curve))
-        if not any(_repeats(curve, one) for one in same):
-            kept.append(curve)
-    return [curve for curve in curves if any(curve is one for one in kept)]
-
-
-def _repeats(curve: Curve, longer: Curve) -> bool:
-    """Whether every point of a curve stands in another one; logs print fewer digits than trackers keep."""
-    values = dict(zip(longer.steps, longer.values, strict=True))
-    return all(
-        step in values and (math.isclose(value, values[step], rel_tol=DIGITS, abs_tol=DIGITS) or value != value)  # noqa: PLR0124 (NaN)
-        for step, value in zip(curve.steps, curve.values, strict=True)
+def _panel(group: _Group, told: Sequence[Told], repeated: Sequence[Told], view: MetricsView) -> Panel:
+    """`repeated` are curves that repeat a drawn one: what was found on them is marked as well."""
+    every = [one.curve for one in told]
+    drawn = every[:MOST_LINES] if view.other_id is None else _of_both_runs(every, view.run_id)
+    several = len({(curve.run_id, *identity(curve)) for curve in drawn}) < len(drawn)
+    paths = telling_parts([curve.path for curve in drawn]) if several else [""] * len(drawn)
+    lines = merged(
+        [
+            line_of(curve, color, path, run_id=view.run_id, several=view.other_id is not None)
+            for color, (curve, path) in enumerate(zip(drawn, paths, strict=True))
+        ]
     )
+    on_lines = [one for one in told if any(one.curve is curve for curve in drawn)]
+    alike = [one for one in repeated if replace(_group(one.curve), kind=group.kind) == group]
+    marks = marks_of(on_lines, alike, view.run_id)
+    scale = scale_of(drawn, schedule=group.name == "learning rate")
+    return Panel(group.label, group.axis, group.shared, scale, tuple(lines), marks, len(every) - len(drawn))
 
 
-def _of_both_runs(curves: Sequence[Curve]) -> list[Curve]:
-    """The first metrics, each in both runs."""
-    keys = list(dict.fromkeys(map(_identity, curves)))[: MOST_LINES // 2]
-    return [curve for curve in curves if _identity(curve) in keys][:MOST_LINES]
+def _of_both_runs(curves: Sequence[Curve], run_id: str) -> list[Curve]:
+    """The first metrics, each in both runs, `run_id` first."""
+    keys = list(dict.fromkeys(map(identity, curves)))[: MOST_LINES // 2]
+    shown = [curve for curve in curves if identity(curve) in keys]
+    return sorted(shown, key=lambda curve: (keys.index(identity(curve)), curve.run_id != run_id))[:MOST_LINES]
 
 
-def _telling_parts(paths: Sequence[str]) -> list[str]:
-    """The paths without the folders that all of them share, in front and behind."""
-    parts = [path.split("/") for path in paths]
-    shared = [len(set(column)) == 1 for column in zip(*parts, strict=False)]
-    ahead = shared.index(False) if False in shared else 0
-    behind = [len(set(column)) == 1 for column in zip(*(path[::-1] for path in parts), strict=False)]
-    last = behind.index(False) if False in behind else 0
-    return ["/".join(path[ahead : len(path) - last]) or path[-1] for path in parts]
+def _zoom(panels: Sequence[Panel], shared: str) -> Zoom | None:
+    """Twice the finite part of a curve that stays NaN, where that part is a sliver and nothing is marked beyond it."""
+    lines = [line for panel in panels if panel.shared == shared for line in panel.lines]
+    places = [place for line in lines for place in line.steps if math.isfinite(place)]
+    ends = [found for line in lines if (found := _finite_end(line)) is not None]
+    if not ends:
+        return None
+    low, last, end = min(places), max(places), max(place for place, _ in ends)
+    high = max(low + 2 * (end - low), end + FEWEST_SHOWN * max(distance for _, distance in ends))
+    beyond = any(mark.place > high for panel in panels if panel.shared == shared for mark in panel.marks)
+    return None if beyond or end - low >= SLIVER * (last - low) or high >= last else Zoom(low, high, last)
 
 
-def _identity(curve: Curve) -> tuple[str, int | None, bool]:
-    return curve.key, curve.rank, curve.evaluation
-
-
-def _line(curve: Curve, color: int, view: MetricsView, path: str) -> Line:
-    kept = thinned(curve.values, POINTS)
-    label = quote_of(curve.key)
-    if curve.evaluation and curve.role in {"loss", "eval-loss"} and "val" not in label.lower():
-        label = f"{label} (eval)"
-    if curve.rank is not None:
-        label = f"{label} [rank {curve.rank}]"
-    if path:
-        label = f"{label}, {quote_of(path)}"
-    if view.other_id is not None:
-        label = f"{label}, run {curve.run_id}"
-    other = curve.run_id != view.run_id
-    steps, values = _broken_where_it_goes_back([curve.steps[i] for i in kept], [curve.values[i] for i in kept])
-    return Line(label, color, steps, values, other, curve.evaluation)
-
-
-def _broken_where_it_goes_back(
-    steps: Sequence[int], values: Sequence[float]
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The points with a hole at every restart, so that no line is drawn back."""
-    places, heights = [], []
-    for index, (step, value) in enumerate(zip(steps, values, strict=True)):
-        if index and step < steps[index - 1]:
-            places.append(math.nan)
-            heights.append(math.nan)
-        places.append(float(step))
-        heights.append(value)
-    return tuple(places), tuple(heights)
-
-
-def _scale(name: str, lines: Sequence[Line]) -> Literal["linear", "log", "symlog"]:
-    """Logarithmic over more than two decades. A learning rate stays linear: a schedule is known by its shape."""
-    finite = [abs(value) for line in lines for value in line.values if math.isfinite(value)]
-    positive = [value for value in finite if value > 0]
-    if name == "learning rate" or not positive or max(positive) <= min(positive) * 10**DECADES:
-        return "linear"
-    if all(value > 0 for line in lines for value in line.values if math.isfinite(value)):
-        return "log"
-    return "symlog" if max(positive) > 10 ** (2 * DECADES) else "linear"
-
-
-def _marks(told: Told, view: MetricsView) -> Iterator[Mark]:
-    """What is odd in one curve: its first value that is not finite, its spike, its overflows, its restarts."""
-    curve = told.curve
-    for fact in anomalies(curve):
-        value = fact.get("value")
-        height = float(value) if isinstance(value, (int, float)) else None
-        if fact["kind"] == "nonfinite":
-            yield Mark("nonfinite", fact["step"], None, f"{value} at {curve.axis} {fact['step']:,}")
-        elif fact["kind"] in {"spike", "drop", "jump"}:
-            yield Mark("spike", fact["step"], height, f"{fact['kind']} to {value:.4g} at {curve.axis} {fact['step']:,}")
-        elif fact["kind"] == "overflow":
-            yield Mark(
-                "overflow", fact["step"], height, f"{fact['count']} overflows from {curve.axis} {fact['step']:,}"
-            )
-    for finding, point in told.findings:
-        if point.step is not None and isinstance(point.value, (int, float)) and not finding.recovered:
-            yield Mark("finding", point.step, float(point.value), f"{finding.rule} at {curve.axis} {point.step:,}")
-    if curve.run_id == view.run_id:
-        yield from _resumes(curve)
-
-
-def _resumes(curve: Curve) -> Iterator[Mark]:
-    backs = [(before, after) for before, after in pairwise(curve.steps) if after < before]
-    for before, after in backs[:MOST_RESUMES]:
-        yield Mark("resume", after, None, f"resumed at {after:,} (from {before:,})")
+def _finite_end(line: Line) -> tuple[float, float] | None:
+    """(last finite place, distance to the next one) of a line that is not finite from there to its end."""
+    finite = [index for index, value in enumerate(line.values) if math.isfinite(value)]
+    if not finite or finite[-1] + 1 >= len(line.values) or any(map(math.isnan, line.steps)):
+        return None
+    at = finite[-1]
+    return line.steps[at], line.steps[at + 1] - line.steps[at]

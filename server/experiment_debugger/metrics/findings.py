@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from experiment_debugger.evidence import quote_of
 from experiment_debugger.metrics.course import anomalies, rounded
-from experiment_debugger.metrics.selection import Curve
+from experiment_debugger.metrics.selection import Curve, place_of
 from experiment_debugger.models import Diagnosis, Evidence, Finding
 
 NOTHING = "No anomaly found."
@@ -26,6 +26,11 @@ class Told:
 
     curve: Curve
     findings: tuple[tuple[Finding, Evidence], ...] = ()
+
+    @property
+    def troubles(self) -> list[tuple[Finding, Evidence]]:
+        """The findings that say that something is odd: remarks and what recovered are none."""
+        return [(one, point) for one, point in self.findings if one.level != "info" and not one.recovered]
 
     def anomalies(self) -> list[dict[str, Any]]:
         """What the rules found, then what is odd by itself."""
@@ -54,15 +59,24 @@ def _told(finding: Finding, point: Evidence) -> dict[str, Any]:
 
 
 def headline(told: Sequence[Told], diagnosis: Diagnosis | None) -> str:
-    """What stands below a picture: the root if its series is shown, else the diagnosis, else the first finding."""
+    """What stands below a picture: the root if its series is shown, else the diagnosis, else the first finding.
+
+    Of several sources that show the root the one with most points says when it began.
+    """
     roots = diagnosis.modes[0].rules if diagnosis is not None and diagnosis.modes else ()
-    found = [pair for one in told for pair in one.findings]
-    for finding, point in found:
-        if roots and finding.rule == roots[0]:
-            return _line(finding, point)
+    densest = sorted(told, key=lambda one: -len(one.curve))
+    shown = [pair for one in densest for pair in one.findings if roots and pair[0].rule == roots[0]]
+    if shown:
+        return _line(*shown[0])
     if diagnosis is not None and diagnosis.modes:
         return f"{quote_of(diagnosis.summary).rstrip('.')} ({roots[0]})"
-    return next((_line(*pair) for pair in found if not pair[0].recovered), None) or _oddest(told)
+    return next((_line(*pair) for one in told for pair in one.troubles), None) or _oddest(told)
+
+
+def both_headlines(heads: Mapping[str, str]) -> str:
+    """What is wrong in each of two runs, by their ids."""
+    odd = [f"Run {quote_of(run_id)}: {head.rstrip('.')}." for run_id, head in heads.items() if head != NOTHING]
+    return " ".join(odd) or NOTHING
 
 
 def _line(finding: Finding, point: Evidence) -> str:
@@ -72,7 +86,8 @@ def _line(finding: Finding, point: Evidence) -> str:
 
 def _oddest(told: Sequence[Told]) -> str:
     """The first value that is not finite, or the first spike, in words."""
-    odd = [(one.curve, fact) for one in told if one.curve.role for fact in anomalies(one.curve)]
+    ordered = sorted(told, key=lambda one: (place_of(one.curve), -len(one.curve)))
+    odd = [(one, fact) for one in ordered for fact in anomalies(one.curve)]
     for kind, says in (
         ("nonfinite", "is"),
         ("spike", "jumps to"),
@@ -80,9 +95,10 @@ def _oddest(told: Sequence[Told]) -> str:
         ("drop", "drops to"),
         ("overflow", "falls to"),
     ):
-        for curve, fact in odd:
+        for one, fact in odd:
             if fact["kind"] == kind:
-                return (
-                    f"{quote_of(curve.key)} {says} {fact['value']} at {curve.axis} {fact['step']}; no rule fired on it."
-                )
+                named = [finding.rule for finding, point in one.findings if point.step == fact["step"]]
+                about = f" ({', '.join(named)})" if named else "; no rule fired on it"
+                where = f"{one.curve.axis} {fact['step']}"
+                return f"{quote_of(one.curve.key)} {says} {fact['value']} at {where}{about}."
     return NOTHING

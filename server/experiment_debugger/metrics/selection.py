@@ -28,6 +28,7 @@ IN_ORDER = (
 """The roles in the order in which they are shown; all others stand behind."""
 _RANGE = re.compile(r"^\s*(\d{0,18})\s*:\s*(\d{0,18})\s*$")
 MOST_NAMED = 12
+MOST_FILES, LONGEST_REASON = 4, 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Wanted:
     roles: str | None = None
     steps: str | None = None
     rank: int | None = None
+
+    @property
+    def by_name(self) -> bool:
+        """Whether keys or roles were named: then nothing is too unimportant."""
+        return self.keys is not None or self.roles is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,18 @@ class Curve:
         kept = [i for i, step in enumerate(self.steps) if step >= low and (high is None or step <= high)]
         steps, values = array("q", [self.steps[i] for i in kept]), array("d", [self.values[i] for i in kept])
         return replace(self, steps=steps, values=values)
+
+
+_MACHINE = re.compile(r"^system[./]", re.IGNORECASE)
+"""Readings of the machine by W&B (`system.gpu.0.gpu`) and MLflow (`system/cpu_utilization_percentage`)."""
+MACHINE = "machine"
+"""What they are counted as."""
+MACHINE_ROLES = frozenset({"gpu-utilisation", "gpu-temperature", "gpu-clock", "gpu-power", "cpu-utilisation"})
+
+
+def is_machine(curve: Curve) -> bool:
+    """Whether a curve is a reading of the machine, which a tracker or a monitor takes unasked."""
+    return curve.role in MACHINE_ROLES or _MACHINE.search(curve.key) is not None
 
 
 def curves_of(evidence: RunEvidence) -> list[Curve]:
@@ -110,12 +128,26 @@ def _positions(series: Series) -> tuple[Axis, array[int]]:
     return series.axis, filled
 
 
+def every_curve(evidence: RunEvidence) -> list[Curve]:
+    """All curves of a run; raises `DebuggerError` where it has none, with the files that could not be read."""
+    curves = curves_of(evidence)
+    if curves:
+        return curves
+    gaps = [("unreadable", evidence.unreadable), ("not looked at", evidence.not_looked_at)]
+    missed = "".join(f"; {what}: {_listed(names)}" for what, names in gaps if names)
+    run_id = evidence.run.id
+    raise DebuggerError(
+        f"Expected metric series of run {run_id}, found none in its files{missed}; read-run-logs shows its text."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(" ".join(name.split())[:LONGEST_REASON] for name in names[:MOST_FILES])
+    return f"{shown} and {len(names) - MOST_FILES} more" if len(names) > MOST_FILES else shown
+
+
 def select(curves: Sequence[Curve], wanted: Wanted, run_id: str) -> list[Curve]:
     """The curves that are meant; raises `DebuggerError` where a name or range fits none."""
-    if not curves:
-        raise DebuggerError(
-            f"Expected metric series of run {run_id}, found none in its files; read-run-logs shows its text."
-        )
     if wanted.keys is not None:
         curves = _with_keys(curves, wanted.keys, run_id)
     if wanted.roles is not None:

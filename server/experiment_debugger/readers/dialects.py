@@ -14,6 +14,9 @@ Epoch: [9][ 125/1250]  Time 0.240 ( 0.250)  Loss 1.3138e+00 (1.3165e+00)        
 Training  [ 1250/125000]  eta: 16:40:00  lr: 0.0040 (0.0040)  total_loss: 9.1 (9.3)     DINO, MAE
 [50]\ttrain's auc: 0.803072\tval's auc: 0.757474                                         LightGBM, XGBoost
 step    50/5000 loss 5.77 lr 9.9e-04                                                    plain loops
+  60  bce=0.41 acc 0.8                                                                  a bare count in front
+{"step": 3, "train": {"mse": NaN}, "val": {"mse": 0.4}}                                 nested JSON lines
+Accuracy of the network on the 10000 test images: 54 %                                  PyTorch's tutorials
  966: 3.41, 2.87 avg loss, 0.000871 rate, 0.12 seconds, 966 images                       darknet
 """
 
@@ -23,13 +26,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from experiment_debugger.readers.columns import meaning_of, number_of
+from experiment_debugger.readers.json_rows import flattened, parsed
 from experiment_debugger.readers.roles import role_of
 
 DIGITS = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
 NOT_FINITE = r"[nN]a[nN]|[iI]nf(?:inity)?|NAN|INF"
 NUMBER = rf"(?:{DIGITS}|[-+]?(?:{NOT_FINITE}))"
 _PAIR = re.compile(
-    r"(?P<key>[A-Za-z_][\w./@%()\-]*(?: (?:loss|norm|rate|scale|entropy))?)['\"]?\s*(?:[:=]\s*|\s+)(?:tensor\()?\[?['\"]?(?P<value>"
+    r"(?P<key>(?:(?:[Tt]rain|[Vv]al(?:id(?:ation)?)?|[Ee]val|[Tt]est) )?[A-Za-z_][\w./@%()\-]*(?: (?:loss|norm|rate|scale|entropy))?)['\"]?\s*(?:[:=]\s*|\s+)(?:tensor\()?\[?['\"]?(?P<value>"
     + NUMBER
     + r")(?![\w/]|\.\d|:\d)"
 )
@@ -41,6 +46,12 @@ _COUNTED = re.compile(
 _GLOBAL = re.compile(r"(?:global[_ ]?step|num_updates)['\"]?[ :='\"]*(?P<step>\d+)", re.IGNORECASE)
 _BAR = re.compile(r"(?P<step>\d+)/(?P<total>\d+|Unknown) (?:\[(?:\d+:\d\d|[.=>\-]{5})|(?:[━╸─ ]{0,40}|- )\d+m?s )")
 _BRACKET = re.compile(r"\[\s*(?P<step>\d+)\s*/\s*(?P<total>\d+)\]\s+(?:eta|time|loss)\b", re.IGNORECASE)
+_LEADING = re.compile(r"^\s*(?P<step>\d{1,9})(?:[:|,]|\s+[|-])?\s+(?=[A-Za-z_])")
+_NESTED = re.compile(r'^\s*\{".*": ?\{"')
+_ACCURACY_OF = re.compile(
+    rf"\b(?P<key>accuracy)\b(?P<of> (?:of|on|over|for)\b[^:=%]{{1,80}}[:=]| \([\w -]{{1,30}}\)[:=]) *(?P<value>{NUMBER}) ?%",
+    re.IGNORECASE,
+)
 _BOOSTING = re.compile(r"^\[(?P<step>\d+)\]\t")
 _SAMPLES = re.compile(r"\[\s*\d+/\d+ \(\d+(?:\.\d+)?%\)\]")
 _IN_EPOCH = re.compile(r"\bepoch\W{0,3}\d+\W{1,3}(?:batch|iter\w*|step)\b", re.IGNORECASE)
@@ -75,7 +86,13 @@ _NOT_TRAINING = re.compile(
 )
 FEWEST_NAMES = 1
 """Named numbers that a counted line must exceed to be a report of an own loop: the count itself and one more."""
-LEARNING_ROLES = frozenset({"loss", "eval-loss", "grad-norm", "learning-rate", "metric"})
+_TEXT_WORD = re.compile(r"[A-Za-z][\w./]+")
+_TEXT_NUMBER = re.compile(r"\d[\d.,:e+-]*")
+MOST_WORDS = 2
+"""Words a number in a line of unknown names; prose has more, and its numbers are no metrics."""
+OUTCOME_ROLES = frozenset({"loss", "eval-loss", "grad-norm", "metric"})
+"""One of them tells a report that is a dict from the dict of a config, which holds a learning rate as well."""
+LEARNING_ROLES = OUTCOME_ROLES | {"learning-rate"}
 TIME_ROLES = frozenset({"data-time", "step-time"})
 
 
@@ -121,7 +138,7 @@ def read_report(text: str) -> Report | None:
     if darknet:
         values = {"loss": _to_number(darknet["loss"]), "avg loss": _to_number(darknet["average"])}
         return Report(values, evaluation=False, step=int(darknet["step"]))
-    values = dict(_pairs(text))
+    values = _nested(text) if _NESTED.match(text) else dict(_pairs(text))
     roles = {role_of(key) for key in values}
     timed = _durations(text)
     only_memory = not roles & LEARNING_ROLES and "sec/step" not in text
@@ -132,6 +149,8 @@ def read_report(text: str) -> Report | None:
         {**values, **timed, **_rates(text)}, evaluation, is_dict="{" in text and ("'" in text or '"' in text)
     )
     _place(report, text)
+    if report.is_dict and report.step is None and not roles & OUTCOME_ROLES:
+        return None
     report.only_memory = only_memory and (report.step is None or not timed)
     return None if report.only_memory and report.step is None and not (timed and report.is_placed) else report
 
@@ -140,9 +159,12 @@ def read_counted(text: str) -> Report | None:
     """A line of an own loop that counts steps and prints numbers under names nobody knows."""
     if _NOT_TRAINING.search(text) or not _COUNTED.search(text):
         return None
-    report = Report({found["key"]: _to_number(found["value"]) for found in _PAIR.finditer(text)}, evaluation=False)
+    named = {found["key"]: _to_number(found["value"]) for found in _PAIR.finditer(text)}
+    is_prose = len(_TEXT_WORD.findall(text)) > MOST_WORDS * len(_TEXT_NUMBER.findall(text))
+    metrics = {} if is_prose else {key: value for key, value in named.items() if meaning_of(key) == "value"}
+    report = Report(metrics, evaluation=False)
     _place(report, text)
-    return report if report.step is not None and len(report.values) > FEWEST_NAMES else None
+    return report if report.step is not None and len(named) > FEWEST_NAMES else None
 
 
 def _place(report: Report, text: str) -> None:
@@ -192,10 +214,19 @@ def _place_bare(report: Report, text: str) -> None:
     """Counts that no word introduces."""
     bracket = _BRACKET.search(text)
     boosting = _BOOSTING.match(text)
+    leading = _LEADING.match(text)
     if bracket:
         report.step, report.total = int(bracket["step"]), int(bracket["total"])
     elif boosting:
         report.step = int(boosting["step"])
+    elif leading and _names_learning(text, leading.end()):
+        report.step = int(leading["step"])
+
+
+def _names_learning(text: str, start: int) -> bool:
+    """Whether the first thing named from here on is a quantity of learning: `60  bce=0.41`, not `60 files, loss 2`."""
+    pair = _PAIR.match(text, start)
+    return pair is not None and role_of(pair["key"]) in LEARNING_ROLES
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float]]:
@@ -203,6 +234,17 @@ def _pairs(text: str) -> Iterator[tuple[str, float]]:
         key = found["key"]
         if role_of(key) is not None:
             yield key, _to_number(found["value"])
+    share = _ACCURACY_OF.search(text)
+    if share:
+        yield ("test " if _EVALUATION.search(share["of"]) else "") + share["key"].lower(), _to_number(share["value"])
+
+
+def _nested(text: str) -> dict[str, float]:
+    """The numbers of nested JSON under joined keys, `train.mse`; an object that was cut short has none."""
+    row = parsed(text)
+    leaves = flattened(row) if isinstance(row, dict) else ()
+    numbers = {key: number for key, value in leaves if (number := number_of(value)) is not None}
+    return {key: number for key, number in numbers.items() if role_of(key) is not None}
 
 
 def _durations(text: str) -> dict[str, float]:

@@ -109,6 +109,8 @@ class ScanStats:
     bytes: int
     tail: tuple[tuple[int, str], ...]
     problem: str | None = None
+    torn: bool = False
+    """Whether the last line has no end: a process was killed while it wrote, or the text was pasted."""
 
     @property
     def last_line(self) -> int:
@@ -152,7 +154,7 @@ class Scan:
             consumer.finish()
         ended = last.endswith(b"\n") or not last
         lines = number - 1 if ended else number
-        return ScanStats(lines, total, _tail(last, lines), chunks.problem)
+        return ScanStats(lines, total, _tail(last, lines), chunks.problem, not ended)
 
     def _chunk(self, chunk: bytes, first: int, consumers: Sequence[Consumer], clock: Clock) -> None:
         position, number = 0, first

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from experiment_debugger.metrics import MetricsView
+from experiment_debugger.metrics.course import rank_of
 from experiment_debugger.report.budget import Clip, Cut, Step, Tree, capacity, compact, shrink, size, speakable
-from experiment_debugger.report.quoting import counted, fence, one_line, verbatim_line, word
+from experiment_debugger.report.quoting import code, counted, fence, one_line, verbatim_line, word
 
 PLAN: tuple[Step, ...] = (
     Cut("parted", 2),
@@ -26,6 +27,7 @@ PLAN: tuple[Step, ...] = (
     Clip("series.*.path", 40),
     Clip("series.*.key", 40),
     Cut("omitted.roles", 4),
+    Cut("omitted.keys", 0),
     Cut("series", 0),
     Cut("omitted.roles", 0),
     Clip("omitted.how", 60),
@@ -58,7 +60,10 @@ def fitted_metrics(view: MetricsView, points: int, max_tokens: int, picture: Tre
     data, left_out = shrink(build(max(count, 1), least), PLAN, lambda tree, _: _cost(tree), cap)
     if left_out:
         omitted = data.get("omitted", {})
-        data["omitted"] = {**{key: omitted.get(key, 0) + n for key, n in left_out.items() if key != "roles"}, **omitted}
+        data["omitted"] = {
+            **{key: omitted.get(key, 0) + n for key, n in left_out.items() if key not in {"roles", "keys"}},
+            **omitted,
+        }
     return data
 
 
@@ -117,10 +122,17 @@ def _series_lines(one: Tree) -> list[str]:
     if "min" in one:
         facts.append(f"min {one['min'][1]} at {one['min'][0]}, max {one['max'][1]} at {one['max'][0]}")
     if "trend" in one:
-        facts.append(f"{one['trend']} {one['change']:+.0%}" if one["change"] else one["trend"])
+        facts.append(_course(one))
     lines = [f"{verbatim_line(one['key'])} ({verbatim_line(', '.join(about))}): {'; '.join(facts)}"]
     lines += [f"    {_anomaly(fact)}" for fact in one["anomalies"]]
     return [*lines, *_point_lines(one.get("points", ()))]
+
+
+def _course(one: Tree) -> str:
+    """`falling -65%`, `rising x41`, and of what it is told where the ends are not finite."""
+    extent = f" x{one['factor']:g}" if "factor" in one else f" {one['change']:+.0%}" if one.get("change") else ""
+    ends = (one["first"][1], one["last"][1])
+    return f"{one['trend']}{extent}{' while finite' if any(isinstance(end, str) for end in ends) else ''}"
 
 
 def _point(point: Sequence[Any]) -> str:
@@ -133,7 +145,8 @@ def _anomaly(fact: Tree) -> str:
     value = f": {fact['value']}" if "value" in fact else ""
     before = f" after {fact['before']}" if "before" in fact else ""
     onto = f" to {fact['to']}" if "to" in fact else ""
-    count = f", {fact['count']} in all" if fact.get("count", 1) > 1 else ""
+    count = f", the {rank_of(fact['kind'])} of {fact['count']}" if fact.get("count", 1) > 1 else ""
+    count += f", one every {fact['every']}" if "every" in fact else ""
     recovered = ", recovered" if fact.get("recovered") else ""
     return f"{name}{where}{value}{before}{onto}{count}{recovered}"
 
@@ -157,5 +170,6 @@ def _omitted_lines(omitted: Tree) -> list[str]:
         return []
     counts = [counted(count, name) for name, count in omitted.items() if isinstance(count, int)]
     roles = ", ".join(f"{count} {one_line(role, 40)}" for role, count in omitted.get("roles", {}).items())
+    keys = ", ".join(code(key, 80) for key in omitted.get("keys", ()))
     way = f" {omitted['how']}" if "how" in omitted else ""
-    return [f"Left out: {', '.join(counts)}{f' ({roles})' if roles else ''}.{way}"]
+    return [f"Left out: {', '.join(counts)}{f' ({roles})' if roles else ''}{f', such as {keys}' if keys else ''}.{way}"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiment_debugger.metrics.chart import Line, Mark, Panel
+from experiment_debugger.metrics.chart import Panel, Zoom
+from experiment_debugger.metrics.lines import Line, Scale
+from experiment_debugger.metrics.marks import Mark
+from experiment_debugger.report.captions import CHARACTER, LEGEND_WIDTH, LONGEST_LABEL, columns, drawable, told_apart
 from experiment_debugger.report.quoting import one_line
 
 if TYPE_CHECKING:
@@ -20,44 +22,93 @@ TROUBLE = "#D55E00"
 QUIET = "#777777"
 FEW_POINTS = 60
 """Lines with at most so many points show each of them."""
-MOST_LABELS = 3
-LABEL_HEIGHT = 0.13
-"""Height of one row of labels, as a share of the panel."""
-LEGEND_WIDTH = 686
-"""Pixels in one row of a legend."""
-CHARACTER, SIGN = 6.6, 58
-"""Pixels of a character and of what stands between two names of a legend."""
-LONGEST_LABEL, LONGEST_OF_MANY, LONGEST_MARK = 40, 25, 60
+MOST_NOTES = 4
+"""Marks that are told above a panel; with several of them a number stands at each."""
+LONGEST_OF_MANY, LONGEST_NOTE = 25, 100
+LINE = 16
+"""Pixels of a row of text."""
+LABEL_AT = -0.108
+"""Right end of the label of the y axis, in widths of the panel: ticks to its right, two rows of it to its left."""
+FLOOR = 0.035
+"""Height of what stands at the bottom of a panel, as a share of it: values that are not finite, zeros of a log axis."""
+LEAST_RANGE = 0.01
+"""Share of its values that a linear axis covers at least: less is rounding, and its ticks would be alike."""
 LARGEST = 1e150
 """Heights beyond overflow the arithmetic of axes, and so do those below its inverse on a logarithmic one."""
 
 
-def draw_panel(axes: Axes, panel: Panel, checkpoints: Sequence[int], *, first: bool, last: bool) -> None:
-    """Marks below, lines above them; the x axis is labelled below the last panel that shares it."""
-    for mark in panel.marks:
-        _draw_mark(axes, mark)
-    drawn = [_draw_line(axes, line) for line in panel.lines]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a panel stands: `first` and `last` of those that share its axis; `zoom` is the part of it that is shown."""
+
+    panel: Panel
+    checkpoints: tuple[int, ...]
+    first: bool
+    last: bool
+    zoom: Zoom | None = None
+
+    @property
+    def notes(self) -> list[Mark]:
+        """The marks that are told; a restart once for all panels of an axis."""
+        told = {mark.text: mark for mark in reversed(self.panel.marks) if mark.kind != "resume" or self.first}
+        return list(reversed(told.values()))[:MOST_NOTES]
+
+    @property
+    def names(self) -> list[str]:
+        """What the legend says, line by line of the panel."""
+        names = [line.label for line in self.panel.lines]
+        names += [f"and {self.panel.left_out} more"] if self.panel.left_out else []
+        names += ["checkpoint"] if self.checkpoints else []
+        names = [drawable(name) for name in names]
+        return told_apart(names, LONGEST_LABEL if len(names) <= 2 else LONGEST_OF_MANY)
+
+    @property
+    def rows(self) -> int:
+        """Rows of text above the panel."""
+        return -(-len(self.names) // columns(self.names)) + len(note_rows(self.notes))
+
+
+def draw_panel(axes: Axes, place: Place) -> None:
+    """Lines, marks and what they mean; the x axis is labelled below the last panel that shares it."""
+    panel = place.panel
+    drawn = [_draw_line(axes, line, panel.scale) for line in panel.lines]
     drawn += [_nothing()] if panel.left_out else []
-    drawn += [_draw_checkpoints(axes, checkpoints)] if checkpoints else []
+    drawn += [_draw_checkpoints(axes, place.checkpoints)] if place.checkpoints else []
     _set_scale(axes, panel)
-    labels = [mark for mark in panel.marks if mark.kind != "resume" or first]
-    _label(axes, labels)
-    _legend(axes, drawn, legend_names(panel, checkpoints=bool(checkpoints)))
-    axes.yaxis.set_label_coords(-0.113, 0.5)
-    axes.set_ylabel(panel.name + (" (log)" if panel.scale != "linear" else ""))
-    _widen(axes)
-    axes.tick_params(labelbottom=last)
-    if last:
-        axes.set_xlabel(panel.axis)
+    _set_range(axes, panel, place.zoom)
+    for mark in panel.marks:
+        _draw_mark(axes, mark, panel.scale)
+    _draw_notes(axes, place)
+    _legend(axes, drawn, place)
+    axes.yaxis.set_label_coords(LABEL_AT, 0.5)
+    axes.set_ylabel(_height_label(panel))
+    axes.tick_params(labelbottom=place.last)
+    if place.last:
+        axes.set_xlabel(_axis_label(panel, place.zoom))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(visible=True, color="#E5E5E5", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _draw_line(axes: Axes, line: Line) -> Any:
+def _height_label(panel: Panel) -> str:
+    if panel.scale == "linear":
+        return panel.name
+    zeros = panel.scale == "log" and any(0.0 in line.values for line in panel.lines)
+    return f"{panel.name}\n({panel.scale}{', 0 at the bottom' if zeros else ''})"
+
+
+def _axis_label(panel: Panel, zoom: Zoom | None) -> str:
+    if zoom is None:
+        return panel.axis
+    return f"{panel.axis} (cut at {_place(zoom.high)}; the run goes on to {_place(zoom.last)})"
+
+
+def _draw_line(axes: Axes, line: Line, scale: Scale) -> Any:
     """The line, with a sign at each point where they are few or stand alone."""
     heights = [_within(value) for value in line.values]
+    if scale == "log":
+        heights = [height if height > 0 else math.nan for height in heights]
     color = COLORS[line.color % len(COLORS)]
     marker = "o" if len(heights) <= FEW_POINTS else ""
     style = "--" if line.other_run else "-"
@@ -68,11 +119,19 @@ def _draw_line(axes: Axes, line: Line) -> Any:
     if not marker:
         alone = list(_alone(heights))
         axes.plot([line.steps[i] for i in alone], [heights[i] for i in alone], "o", color=color, markersize=3, zorder=3)
-    bad = [step for step, value in zip(line.steps, line.values, strict=True) if not math.isfinite(value)]
-    axes.plot(
-        bad, [0.0] * len(bad), "|", color=TROUBLE, markersize=7, transform=axes.get_xaxis_transform(), clip_on=False
-    )
+    _draw_floor(axes, line, [not math.isfinite(value) for value in line.values], TROUBLE)
+    if scale == "log":
+        _draw_floor(axes, line, [value == 0 for value in line.values], color)
     return drawn
+
+
+def _draw_floor(axes: Axes, line: Line, there: Sequence[bool], color: str) -> None:
+    """Points without a height, as a thin bar at the bottom of the panel; single ones as a dot."""
+    shown = [step if one else math.nan for step, one in zip(line.steps, there, strict=True)]
+    style = {"color": color, "transform": axes.get_xaxis_transform(), "zorder": 2}
+    axes.plot(shown, [FLOOR] * len(shown), linewidth=2.0, solid_capstyle="butt", **style)  # type: ignore[arg-type]
+    alone = [shown[index] for index in _alone(shown)]
+    axes.plot(alone, [FLOOR] * len(alone), "|", markersize=5, **style)  # type: ignore[arg-type]
 
 
 def _within(value: float) -> float:
@@ -91,15 +150,27 @@ def _alone(heights: Sequence[float]) -> Any:
             yield index
 
 
-def _draw_mark(axes: Axes, mark: Mark) -> None:
-    if mark.kind == "resume":
-        axes.axvline(mark.step, color=QUIET, linewidth=0.9, linestyle=":", zorder=1)
-    elif mark.value is None:
-        axes.axvline(mark.step, color=TROUBLE, linewidth=1.2, zorder=1)
-    else:
-        axes.plot(
-            [mark.step], [_within(mark.value)], "o", color=TROUBLE, markersize=9, markerfacecolor="none", zorder=4
-        )
+def _draw_mark(axes: Axes, mark: Mark, scale: Scale) -> None:
+    if mark.value is None:
+        style, width = (":", 0.9) if mark.kind == "resume" else ("-", 1.2)
+        axes.axvline(mark.place, color=_color(mark), linewidth=width, linestyle=style, zorder=1)
+        return
+    height, at_floor = _height(mark, scale)
+    transform = axes.get_xaxis_transform() if at_floor else axes.transData
+    axes.plot(
+        [mark.place], [height], "o", color=TROUBLE, markersize=9, markerfacecolor="none", zorder=4, transform=transform
+    )
+
+
+def _height(mark: Mark, scale: Scale) -> tuple[float, bool]:
+    """Height of a mark, and whether it counts from the bottom of the panel: zeros of a log axis."""
+    if mark.value is None:
+        return 0.97, True
+    return (FLOOR, True) if scale == "log" and mark.value <= 0 else (_within(mark.value), False)
+
+
+def _color(mark: Mark) -> str:
+    return QUIET if mark.kind == "resume" else TROUBLE
 
 
 def _draw_checkpoints(axes: Axes, steps: Sequence[int]) -> Any:
@@ -133,84 +204,80 @@ def _set_scale(axes: Axes, panel: Panel) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(_place))
 
 
-def _widen(axes: Axes) -> None:
-    """Room around a single position, whose ticks would be fractions of a step."""
+def _set_range(axes: Axes, panel: Panel, zoom: Zoom | None) -> None:
+    """The axes' ends: room around a single position, and around values that differ by rounding."""
     low, high = axes.get_xlim()
-    if high - low < 1:
-        middle = (low + high) / 2
-        axes.set_xlim(middle - 1, middle + 1)
+    if zoom is not None:
+        margin = (zoom.high - zoom.low) * 0.03
+        axes.set_xlim(zoom.low - margin, zoom.high + margin)
+    elif high - low < 1:
+        axes.set_xlim((low + high) / 2 - 1, (low + high) / 2 + 1)
+    bottom, top = axes.get_ylim()
+    least = LEAST_RANGE * max(abs(bottom), abs(top))
+    if panel.scale == "linear" and top - bottom < least:
+        middle = bottom / 2 + top / 2
+        axes.set_ylim(middle - least / 2, middle + least / 2)
 
 
 def _place(value: float, _: object = None) -> str:
     return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.4g}"
 
 
-def _label(axes: Axes, marks: Sequence[Mark]) -> None:
-    """The texts of the first marks, each in a row of its own above the lines."""
-    shown = _apart(marks)[:MOST_LABELS]
-    if not shown:
-        return
-    _make_room(axes, len(shown) * LABEL_HEIGHT)
-    low, high = axes.get_xlim()
-    for row, mark in enumerate(shown):
-        is_right = mark.step > (low + high) / 2
+def _draw_notes(axes: Axes, place: Place) -> None:
+    """What the marks are, in rows above the panel, and their numbers in it."""
+    for up, (text, color) in enumerate(reversed(note_rows(place.notes))):
         axes.annotate(
-            one_line(mark.text, LONGEST_MARK),
-            (mark.step, 1 - row * LABEL_HEIGHT),
-            xycoords=axes.get_xaxis_transform(),
-            xytext=(-5 if is_right else 5, -2),
-            textcoords="offset points",
-            ha="right" if is_right else "left",
-            va="top",
-            color=QUIET if mark.kind == "resume" else TROUBLE,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-            zorder=5,
+            text, (0, 1), xycoords="axes fraction", xytext=(4, up * LINE + 4), textcoords="offset pixels", color=color
         )
+    if len(place.notes) > 1:
+        numbers = {mark.text: number for number, mark in enumerate(place.notes, 1)}
+        for mark in place.panel.marks:
+            if mark.text in numbers:
+                _draw_number(axes, mark, numbers[mark.text], place.panel.scale)
 
 
-def _apart(marks: Sequence[Mark]) -> list[Mark]:
-    """One mark of each text, and of several series that stop being finite only the first."""
-    first = min((mark.step for mark in marks if mark.kind == "nonfinite"), default=None)
-    kept = [mark for mark in marks if mark.kind != "nonfinite" or mark.step == first]
-    return list({mark.text: mark for mark in reversed(kept)}.values())[::-1]
+def _draw_number(axes: Axes, mark: Mark, number: int, scale: Scale) -> None:
+    low, high = axes.get_xlim()
+    is_right = mark.place > low + 0.97 * (high - low)
+    height, at_floor = _height(mark, scale)
+    axes.annotate(
+        str(number),
+        (mark.place, height),
+        xycoords=axes.get_xaxis_transform() if at_floor else "data",
+        xytext=(-7 if is_right else 7, 0) if mark.value is not None else (-3 if is_right else 3, 0),
+        textcoords="offset points",
+        ha="right" if is_right else "left",
+        va="center" if mark.value is not None else "top",
+        color=_color(mark),
+        fontweight="bold",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.75},
+        zorder=5,
+    )
 
 
-def _make_room(axes: Axes, share: float) -> None:
-    """The upper end of the axis, so that a share of the panel is free above the lines."""
-    transform = axes.yaxis.get_transform()
-    low, high = transform.transform(axes.get_ylim())
-    room = (high - low) * share / (1 - share)
-    top = float(transform.inverted().transform(high + room))
-    if math.isfinite(top):
-        axes.set_ylim(top=top)
+def note_rows(notes: Sequence[Mark]) -> list[tuple[str, str]]:
+    """(text, colour) of the rows that say what the marks are, with their numbers where there are several."""
+    rows: list[tuple[str, str]] = []
+    for number, mark in enumerate(notes, 1):
+        text = one_line(drawable(mark.text), LONGEST_NOTE)
+        text = f"{number}  {text}" if len(notes) > 1 else text
+        color = _color(mark)
+        if rows and rows[-1][1] == color and len(rows[-1][0]) + len(text) + 4 <= LEGEND_WIDTH / CHARACTER:
+            rows[-1] = (f"{rows[-1][0]}    {text}", color)
+        else:
+            rows.append((text, color))
+    return rows
 
 
-def legend_names(panel: Panel, *, checkpoints: bool = False) -> list[str]:
-    """What the legend says, line by line of the panel."""
-    names = [line.label for line in panel.lines]
-    names += [f"and {panel.left_out} more"] if panel.left_out else []
-    names += ["checkpoint"] if checkpoints else []
-    return [shortened(_drawable(name), LONGEST_LABEL if len(names) <= 2 else LONGEST_OF_MANY) for name in names]
-
-
-def _columns(names: Sequence[str]) -> int:
-    return max(1, min(len(names), int(LEGEND_WIDTH / (max(map(len, names)) * CHARACTER + SIGN))))
-
-
-def legend_rows(panel: Panel, *, checkpoints: bool = False) -> int:
-    """Rows that the legend takes."""
-    names = legend_names(panel, checkpoints=checkpoints)
-    return -(-len(names) // _columns(names))
-
-
-def _legend(axes: Axes, drawn: Sequence[Any], names: Sequence[str]) -> None:
+def _legend(axes: Axes, drawn: Sequence[Any], place: Place) -> None:
     """Above the panel, where it hides nothing. Names are set afterwards: matplotlib drops those that begin with _."""
+    names, notes = place.names, note_rows(place.notes)
     legend = axes.legend(
         drawn,
         [str(index) for index in range(len(names))],
         loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=_columns(names),
+        bbox_to_anchor=(0.0, 1.0 + len(notes) * LINE / axes.bbox.height),
+        ncols=columns(names),
         frameon=False,
         borderaxespad=0.1,
         handlelength=1.8,
@@ -225,27 +292,3 @@ def _nothing() -> Any:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="none")
-
-
-def shortened(name: str, length: int = LONGEST_LABEL) -> str:
-    """A long name without its middle: both ends of a metric's name tell it apart."""
-    half = (length - 1) // 2
-    return name if len(name) <= length else f"{name[:half]}\u2026{name[-half:]}"
-
-
-def wrapped(text: str, width: int) -> str:
-    """Text in lines of at most `width` characters, three of them at most."""
-    return "\n".join(textwrap.wrap(_drawable(text), width, max_lines=3, placeholder=" \u2026"))
-
-
-def _drawable(text: str) -> str:
-    """Text without what cannot be seen, and with a question mark for signs that the font does not have."""
-    return "".join(mark if ord(mark) in _glyphs() else "?" for mark in one_line(text, 1000))
-
-
-@lru_cache(maxsize=1)
-def _glyphs() -> frozenset[int]:
-    """The signs that the font has; for others matplotlib warns and draws empty boxes."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
-    return frozenset(get_font(findfont(FontProperties())).get_charmap())

@@ -9,44 +9,28 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from experiment_debugger.errors import DebuggerError
-from experiment_debugger.metrics.chart import Chart, Panel
-from experiment_debugger.report.panels import draw_panel, legend_rows, wrapped
+from experiment_debugger.metrics.chart import Chart
+from experiment_debugger.report.captions import wrapped
+from experiment_debugger.report.panels import LINE, Place, draw_panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH = 800  # pixels
-LEFT, RIGHT, MARGIN = 96, 18, 8
-TITLE, LINE, TICKS, GAP = 24, 16, 42, 18
-"""Heights of the title, of a line of a legend or the caption, of the labels below an axis, and between panels."""
+LEFT, RIGHT, MARGIN = 108, 18, 8
+TITLE, TICKS, GAP = 24, 42, 18
+"""Heights of the title, of the labels below an axis, and between panels."""
 PANEL, SINGLE_PANEL = 130, 260
 DPI = 100
 LARGEST = 100_000  # bytes
 PALETTES = (256, 64, 16)
 FONT_SIZE = 9.0
 CAPTION_WIDTH = 118  # characters of a line below the panels
-
-
-class _Place(NamedTuple):
-    """Where a panel goes: pixels above it (its legend), inside, and below (labels of the axis)."""
-
-    panel: Panel
-    checkpoints: tuple[int, ...]
-    above: int
-    inside: int
-    below: int
-    first: bool
-    last: bool
-
-    @property
-    def height(self) -> int:
-        return self.above + self.inside + self.below
 
 
 _DRAWING = threading.Lock()
@@ -97,33 +81,35 @@ def _load() -> None:
 def _figure(chart: Chart) -> Figure:
     from matplotlib.figure import Figure
 
-    places = list(_places(chart))
+    places = _places(chart)
     caption = wrapped(chart.caption, CAPTION_WIDTH)
-    height = TITLE + sum(place.height for place in places) + LINE * (caption.count("\n") + 1) + 2 * MARGIN
+    inside = PANEL if len(places) > 1 else SINGLE_PANEL
+    heights = [LINE * place.rows + GAP + inside + (TICKS if place.last else 0) for place in places]
+    height = TITLE + sum(heights) + LINE * (caption.count("\n") + 1) + 2 * MARGIN
     figure = Figure(figsize=(WIDTH / DPI, height / DPI), dpi=DPI)
     figure.text(LEFT / WIDTH, 1 - MARGIN / height, wrapped(chart.title, 90), fontsize=11, fontweight="bold", va="top")
     figure.text(MARGIN / WIDTH, MARGIN / height, caption, va="bottom")
     shared: dict[str, Axes] = {}
     top = height - TITLE
-    for place in places:
-        bottom = top - place.above - place.inside
-        box = (LEFT / WIDTH, bottom / height, (WIDTH - LEFT - RIGHT) / WIDTH, place.inside / height)
-        axes = figure.add_axes(box, sharex=shared.get(place.panel.axis))
-        shared.setdefault(place.panel.axis, axes)
-        draw_panel(axes, place.panel, place.checkpoints, first=place.first, last=place.last)
-        top -= place.height
+    for place, taken in zip(places, heights, strict=True):
+        bottom = top - LINE * place.rows - GAP - inside
+        box = (LEFT / WIDTH, bottom / height, (WIDTH - LEFT - RIGHT) / WIDTH, inside / height)
+        axes = figure.add_axes(box, sharex=shared.get(place.panel.shared))
+        shared.setdefault(place.panel.shared, axes)
+        draw_panel(axes, place)
+        top -= taken
     return figure
 
 
-def _places(chart: Chart) -> Iterator[_Place]:
+def _places(chart: Chart) -> list[Place]:
     """The panels from top to bottom; the axis is labelled once, below the last panel that shares it."""
-    axes = [panel.axis for panel in chart.panels]
+    axes = [panel.shared for panel in chart.panels]
+    places = []
     for index, panel in enumerate(chart.panels):
-        first, last = panel.axis not in axes[:index], panel.axis not in axes[index + 1 :]
+        first, last = panel.shared not in axes[:index], panel.shared not in axes[index + 1 :]
         checkpoints = chart.checkpoints if first and panel.axis == "step" else ()
-        above = LINE * legend_rows(panel, checkpoints=bool(checkpoints)) + GAP
-        inside = PANEL if len(chart.panels) > 1 else SINGLE_PANEL
-        yield _Place(panel, checkpoints, above, inside, TICKS if last else 0, first, last)
+        places.append(Place(panel, checkpoints, first, last, chart.zooms.get(panel.shared)))
+    return places
 
 
 def _rendered(figure: Figure, chart: Chart) -> bytes:

@@ -41,7 +41,7 @@ def code(text: object, length: int = 200) -> str:
 
 def counted(count: int, plural: str) -> str:
     """A number with its noun: "1 line", "2 hypotheses"."""
-    singular = "hypothesis" if plural == "hypotheses" else plural.removesuffix("s")
+    singular = {"hypotheses": "hypothesis", "series": "series"}.get(plural, plural.removesuffix("s"))
     return f"{count:,} {singular if count == 1 else plural}"
 
 

@@ -9,6 +9,7 @@ import math
 import re
 
 from experiment_debugger.evidence import RunEvidence, Setting
+from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.curves import bins, objectives, thinned
 
 STEPS = re.compile(
@@ -19,6 +20,12 @@ STEPS = re.compile(
 EPOCHS = re.compile(r"^(?:(?:max|num|n|total)_?(?:train_?)?)?epochs$", re.IGNORECASE)
 LEARNING_RATE = re.compile(r"^(?:(?:max|peak|base)_?)?(?:lr|learning_?rate)0?$", re.IGNORECASE)
 WARMUP_STEPS = re.compile(r"^(?:num_?)?(?:lr_?)?warm_?up_?(?:steps|iters|iterations|updates)$", re.IGNORECASE)
+_PRETRAINED = re.compile(
+    r"(?i)pre_?trained|model_name_or_path|fine_?tun|^(?:init|load|start|resume)_?(?:from|checkpoint|weights)|base_model"
+)
+_NOTHING = frozenset({"none", "false", "0", "", "null", "no"})
+_DATA = re.compile(r"(?i)data|task|problem|name$")
+_TOY = re.compile(r"(?i)mnist|digits|iris|wine|blobs|moons|circles|toy|synthetic|dummy|smoke")
 _PLACES = frozenset(
     {"", "train", "training", "trainer", "training_args", "args", "config", "optimizer", "optim", "opt"}
 )
@@ -68,12 +75,30 @@ def remaining_loss(evidence: RunEvidence, since: float = 0.0) -> float | None:
     longest = max(objectives(evidence), key=lambda found: len(found[1]), default=None)
     if longest is None:
         return None
-    series = longest[1]
+    levels = _levels_of(longest[1], since)
+    return levels[-1] / levels[0] if levels else None
+
+
+def level_at_end(series: Series) -> float:
+    """The median of the last tenth of a loss; infinite where too little of it is known."""
+    levels = _levels_of(series)
+    return levels[-1] if levels else math.inf
+
+
+def _levels_of(series: Series, since: float = 0.0) -> list[float]:
+    """Levels of a loss from start to end, none where it has too few values or is not always positive."""
     values = [series.values[index] for index in thinned(series, int(since * len(series)))]
     levels = bins(values, LEVELS)
-    if len(values) < FEWEST_LOSSES or min(levels) <= 0:
-        return None
-    return levels[-1] / levels[0]
+    return levels if len(values) >= FEWEST_LOSSES and min(levels) > 0 else []
+
+
+def is_easy(evidence: RunEvidence) -> bool:
+    """Whether settings say that the task may be solved in its first epoch: a pre-trained model, or a toy set."""
+    return any(
+        (_PRETRAINED.search(setting.name) and str(setting.value).lower() not in _NOTHING)
+        or (_DATA.search(setting.key) and _TOY.search(str(setting.value)[:200]))
+        for setting in evidence.settings
+    )
 
 
 def falls_after(evidence: RunEvidence, share: float) -> bool:

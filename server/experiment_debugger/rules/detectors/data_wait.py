@@ -97,7 +97,7 @@ def data_time_dominates(evidence: RunEvidence, book: Rulebook) -> Iterator[Findi
             waits.series,
             0,  # the share is measured behind the warm-up, and true from the start
             data_time_dominates.info,
-            title=f"{waits.share:.0%} of the step is waiting for data ({waits.series.key}, {typical:.3g} s a step)",
+            title=f"{waits.share:.0%} of the step is waiting for data ({waits.series.key}, {typical:.3g} s on average)",
             also=(waits.indices[0], waits.indices[longest], waits.indices[-1]),
             count=len(waits),
         )

@@ -68,7 +68,7 @@ def weights_frozen(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
         yield weights_frozen.info.finding(
             _position(entry, first.step),
             (_shown(entry, one) for one in (first, last)),
-            title=f"{many} {len(moving)} weights with histograms are the same from step {first.step} to {last.step}",
+            title=f"from step {first.step} to {last.step}, {many} {len(moving)} weights with histograms are the same",
             **_as_context(whole, level="error" if learns is False else "warning"),
         )
 
@@ -173,7 +173,7 @@ def activations_dead(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]
             if not _ACTIVATIONS.search(key) or _GRADIENTS.search(key) or _zero_share(last) < DEAD_SHARE:
                 continue
             dead = next(one for one in several if _zero_share(one) >= DEAD_SHARE)
-            title = f"{_zero_share(last):.0%} of {key} are zero from step {dead.step} on"
+            title = f"{_zero_share(last):.0%} of {key} are zero, to the last histogram"
             yield activations_dead.info.finding(_position(entry, dead.step), [_shown(entry, dead)], title=title)
 
 

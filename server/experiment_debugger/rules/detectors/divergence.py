@@ -25,6 +25,7 @@ from experiment_debugger.rules.curves import (
     rising_share,
     thinned,
 )
+from experiment_debugger.rules.objective_changes import comes_in_stages, objective_changes
 from experiment_debugger.rules.rulebook import Rulebook
 from experiment_debugger.rules.series import place_in, series_finding
 
@@ -65,7 +66,9 @@ class Departure:
     start: float
     best: float
     end: float
+    first_index: int
     best_index: int
+    last_index: int
 
     @property
     def fall(self) -> float:
@@ -93,15 +96,16 @@ class Departure:
 def loss_diverged(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """Main losses that end far above their start, or that lost what they had learned. Players' losses are no sign."""
     for entry, series, departure, level in _diverged(evidence):
-        rose = f"{series.key} rose from {departure.best:.4g} to {departure.end:.4g} and stayed"
+        values, first, last = series.values, departure.first_index, departure.last_index
+        known = f"first {values[first]:.4g}, lowest {values[departure.best_index]:.4g}, last {values[last]:.4g}"
         yield series_finding(
             entry,
             series,
             departure.index,
             loss_diverged.info,
-            title=f"{rose}; it began at {departure.start:.4g}",
+            title=f"{series.key} rose to {values[departure.index]:.4g} and stayed high: {known}",
             level=level,
-            also=(departure.best_index, len(series) - 1),
+            also=(departure.best_index, last, first),
         )
 
 
@@ -143,8 +147,19 @@ def _diverged(evidence: RunEvidence) -> Iterator[tuple[FileEvidence, Series, Dep
         if departure is None or course is None or _evaluation_improves(evidence, departure, series):
             continue
         level = _level(entry, series, departure, course)
-        if level is not None:
+        if level is not None and not _is_another_objective(evidence, entry, series, departure, course):
             yield entry, series, departure, level
+
+
+def _is_another_objective(
+    evidence: RunEvidence, entry: FileEvidence, series: Series, departure: Departure, course: Course
+) -> bool:
+    """Whether the loss measures something else since the onset; that does not take it far above its start."""
+    if departure.end - departure.start >= CERTAIN * abs(departure.start):
+        return False
+    if comes_in_stages(course, departure.fall):
+        return True
+    return objective_changes(evidence, entry, series, departure.best_index, departure.index)
 
 
 def _is_range_test(entry: FileEvidence) -> bool:
@@ -172,7 +187,8 @@ def _departure(series: Series, course: Course) -> Departure | None:
         return None
     before = course.indices[at - 1] if at else course.indices[0]
     onset = next(i for i in range(before + (at > 0), course.indices[at] + 1) if series.values[i] > limit)
-    return Departure(onset, start, best, end, course.indices[course.first_of(lowest)])
+    lowest_at = min((i for i in course.indices if i < onset), key=series.values.__getitem__, default=onset)
+    return Departure(onset, start, best, end, course.indices[0], lowest_at, course.indices[-1])
 
 
 def _calm(course: Course, lowest: int) -> float:

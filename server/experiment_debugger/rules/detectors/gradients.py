@@ -27,6 +27,8 @@ CONVERGED = 0.05
 """Share of its first level at which a loss may rightly have no gradient any more: hinge, triplet, separable data."""
 VANISHED = 1e-7
 """SageMaker Debugger's VanishingGradient: mean absolute gradient. A norm is never smaller than that mean."""
+APART = 1e-6
+"""Norm of one layer as a share of that of another; layers of a model that learns lie within a few thousands."""
 LEARNED = 0.05
 """Fall of the loss, as a share of where it began, that shows learning."""
 EXPLODED = 1e3
@@ -141,11 +143,12 @@ def _has_converged(evidence: RunEvidence, entry: FileEvidence, norm: Series, fir
     verified="run",
 )
 def gradient_vanishing(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
-    """The smallest norm of each source whose usual value is below VANISHED, with the largest one next to it."""
+    """The smallest norm of each source whose median is below VANISHED or APART from the largest one, with that one."""
     for entry in (*evidence.files, *evidence.numbers):
         levels = {id(series): median(course.values[len(course.values) // 2 :]) for series, course in _measured(entry)}
         norms = sorted((series for series, _ in _measured(entry)), key=lambda series: levels[id(series)])
-        small = [series for series in norms if levels[id(series)] < VANISHED and _is_alive(series)]
+        limit = max(VANISHED, APART * max(levels.values(), default=0.0)) if not is_game(evidence) else VANISHED
+        small = [series for series in norms if levels[id(series)] < limit and _is_alive(series)]
         if not small:
             continue
         losses = [course for _, course in _courses(evidence, entry, small[0], 0)]
@@ -155,9 +158,9 @@ def gradient_vanishing(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
         yield series_finding(
             entry,
             small[0],
-            _first_small(small[0]),
+            _first_small(small[0], limit),
             gradient_vanishing.info,
-            title=f"the usual {small[0].key} is {levels[id(small[0])]:.2g}{other}",
+            title=f"the median of {small[0].key} is {levels[id(small[0])]:.2g}{other}",
             also=(len(small[0]) - 1,),
             **({} if dead else AS_CONTEXT),
         )
@@ -176,10 +179,10 @@ def _is_alive(series: Series) -> bool:
     return series.values.count(0.0) < len(series)
 
 
-def _first_small(series: Series) -> int:
+def _first_small(series: Series, limit: float) -> int:
     """Index from which the norm stays small."""
     index = len(series)
-    while index > 0 and not series.values[index - 1] >= VANISHED:
+    while index > 0 and not series.values[index - 1] >= limit:
         index -= 1
     return min(index, len(series) - 1)
 
@@ -216,7 +219,7 @@ def gradient_exploding(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
                 series,
                 course.indices[course.first_of(left)],
                 gradient_exploding.info,
-                title=f"{series.key} grew from {first:.3g} to {last:.3g}",
+                title=f"{series.key} grew from a median of {first:.3g} to one of {last:.3g}",
                 also=(course.indices[0], len(series) - 1),
                 **({} if lost else AS_CONTEXT),
             )

@@ -119,7 +119,8 @@ def step_time_stalls_periodic(evidence: RunEvidence, book: Rulebook) -> Iterator
 def _finding(pace: Pace, stalls: Stalls, what: str) -> Finding:
     first = stalls.at[0]
     near = [pace.indices[at] for at in (first + 1, stalls.at[1]) if at < len(pace)]
-    title = f"one of {stalls.period} {what}s takes {stalls.ratio:.0f} times as long, {stalls.lost:.0%} of the time"
+    usual = f"one of {stalls.period} {what}s takes {stalls.ratio:.0f} times as long as the others (medians)"
+    title = f"{usual}, {stalls.lost:.0%} of the time"
     index = pace.indices[first]
     return series_finding(
         pace.entry, pace.series, index, step_time_stalls_periodic.info, title=title, also=near, count=len(stalls.at)
@@ -241,5 +242,5 @@ def epoch_start_gap(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
         epochs = [after - before for before, after in pairwise(series.times) if after > before]
         if len(epochs) < FEWEST_EPOCHS - 1 or median(waits) < max(SHORTEST_PAUSE, LONG_START * median(epochs)):
             continue
-        title = f"every epoch waits {median(waits):.3g} s for its first batch, of {median(epochs):.3g} s in all"
+        title = f"epochs wait {median(waits):.3g} s for their first batch, of {median(epochs):.3g} s in all (medians)"
         yield series_finding(entry, series, 0, epoch_start_gap.info, title=title, also=(1, len(series) - 1))

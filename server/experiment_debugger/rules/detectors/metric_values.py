@@ -11,17 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding
 from experiment_debugger.readers.roles import is_evaluation
 from experiment_debugger.readers.series import Series
-from experiment_debugger.rules.base import run_detector, series_detector
-from experiment_debugger.rules.curves import finite
+from experiment_debugger.rules.base import series_detector
+from experiment_debugger.rules.curves import finite, objectives
 from experiment_debugger.rules.metric_names import is_accuracy, is_area, is_of_class, is_share
-from experiment_debugger.rules.plans import remaining_loss
-from experiment_debugger.rules.rulebook import Rulebook
-from experiment_debugger.rules.series import point, position_of, series_finding
+from experiment_debugger.rules.plans import is_easy, level_at_end, remaining_loss
+from experiment_debugger.rules.series import series_finding
 
 SLACK = 1e-3
 """How far rounding and smoothing may carry a share over its bound, relative to it."""
@@ -34,10 +34,14 @@ FEWEST_SHARES = 4
 """Evaluations before a share above one is believed to be no percentage."""
 MIXED = (75.0, 133.0)
 """Factor between neighbours of which one is a fraction and the other a percentage: 100, give or take the noise."""
-FEWEST_EVALUATIONS = 5
+FEWEST_EVALUATIONS = 6
 """Evaluations of the same value; a small validation set gives two or three by chance."""
-FEWEST_ROUNDED = 10
-"""Evaluations of the same value that a text log has rounded to three digits or fewer."""
+FEWEST_COARSE, FEW_SAMPLES = 10, 50
+"""The same for a value that a text log has rounded to three digits or fewer, or of so few samples."""
+MAJORITY = 0.5
+"""A class of at least this share can be all that a model predicts while its loss falls."""
+AS_CONTEXT: dict[str, Any] = {"role": "context", "symptom_class": "observation", "level": "info"}
+"""What may as well be a healthy run: shown, and no failure."""
 MOVED = 0.8
 """Level of the training loss at the end over that at the start, below which it has changed while a metric has not."""
 FEWEST_CLASSES = 3
@@ -48,8 +52,6 @@ SATURATED = 0.99
 """Shares above are solved tasks, which give one value for long."""
 FEWEST_PERFECT = 5
 """Perfect evaluations in a row from the first on: toy runs and smoke tests have fewer."""
-FEWEST_EQUAL = 3
-"""Evaluations in which two metrics agree."""
 OFTEN = 100
 """Points of a metric that stands in every training report: a value that is carried along, not evaluated each time."""
 
@@ -146,11 +148,34 @@ def metric_constant(entry: FileEvidence, series: Series, evidence: RunEvidence) 
     same = next((at for at, value in enumerate(values) if value != values[0]), len(values))
     rounded = entry.artifact.kind == "log" and _is_short(values[0])
     remaining = remaining_loss(evidence)
-    if remaining is None or same < (FEWEST_ROUNDED if rounded else FEWEST_EVALUATIONS):
+    coarse = rounded or _is_of_few_samples(values[0])
+    if remaining is None or same < (FEWEST_COARSE if coarse else FEWEST_EVALUATIONS):
         return
-    if (same == len(values) and remaining < MOVED) or (remaining < 1 and _is_of_one_hot_rows(entry, series, same)):
+    of_entries = remaining < 1 and _is_of_one_hot_rows(entry, series, same)
+    if of_entries or (same == len(values) and remaining < MOVED):
         title = f"{series.key} is {values[0]:.6g} in the first {same} of {len(values)} evaluations while the loss falls"
-        yield series_finding(entry, series, 0, metric_constant.info, title=title, also=(same - 1,))
+        sure = of_entries or (remaining <= LEARNED and not _may_be_majority(series, evidence))
+        changes: dict[str, Any] = {} if sure else AS_CONTEXT
+        yield series_finding(entry, series, 0, metric_constant.info, title=title, also=(same - 1,), **changes)
+
+
+def _may_be_majority(series: Series, evidence: RunEvidence) -> bool:
+    """Whether the value may be the share of the largest class, and the loss has not fallen below what that costs.
+
+    A model that knows only this share p has a loss of at least -p ln p - (1 - p) ln(1 - p).
+    """
+    value = series.values[0] / 100 if series.values[0] > 1 else series.values[0]
+    if series.role == "eval-loss" or value < MAJORITY:
+        return False
+    entropy = -value * math.log(value) - (1 - value) * math.log(1 - value)
+    ends = [level_at_end(loss) for _, loss in objectives(evidence)]
+    return not ends or min(ends) >= LEARNED * entropy
+
+
+def _is_of_few_samples(value: float) -> bool:
+    """Whether a share is one of a small set: 0.9375 is 15 of 16, and stays so for long."""
+    share = value / 100 if value > 1 else value
+    return any(abs(share * count - round(share * count)) <= EXACT * count for count in range(1, FEW_SAMPLES + 1))
 
 
 def _is_of_one_hot_rows(entry: FileEvidence, series: Series, same: int) -> bool:
@@ -163,7 +188,7 @@ def _is_of_one_hot_rows(entry: FileEvidence, series: Series, same: int) -> bool:
     if classes < FEWEST_CLASSES or abs(value - (classes - 1) / classes) > EXACT:
         return False
     twins = (one for one in entry.series if is_share(one.key) and not one.evaluation and len(one) == len(series))
-    half = max(FEWEST_ROUNDED, len(series) // 2)
+    half = max(FEWEST_COARSE, len(series) // 2)
     return same >= half and any(set(twin.values[:half]) == {value} for twin in twins)
 
 
@@ -207,7 +232,10 @@ def metric_perfect_at_once(entry: FileEvidence, series: Series, evidence: RunEvi
     top = 100.0 if values[0] > 1 else 1.0
     if min(values) == max(values) == top and _has_trained(evidence):
         title = f"{series.key} is {top:g} in all {len(values)} evaluations, the first one included"
-        yield series_finding(entry, series, 0, metric_perfect_at_once.info, title=title, also=(len(values) - 1,))
+        changes = AS_CONTEXT if is_easy(evidence) else {}
+        yield series_finding(
+            entry, series, 0, metric_perfect_at_once.info, title=title, also=(len(values) - 1,), **changes
+        )
 
 
 def _has_trained(evidence: RunEvidence) -> bool:
@@ -238,43 +266,3 @@ def metric_nan(entry: FileEvidence, series: Series, evidence: RunEvidence) -> It
     first = next(at for at in range(len(values)) if values[at] != values[at])
     told = "from the first evaluation on" if first == 0 else f"after {first} reports"
     yield series_finding(entry, series, first, metric_nan.info, title=f"{series.key} is NaN {told}")
-
-
-@run_detector(
-    id="metric-identical-pair",
-    title="precision, recall and accuracy are the same number in every evaluation",
-    symptom_class="observation",
-    role="context",
-    level="warning",
-    needs=["series"],
-    within="evaluation",
-    why="With one label per sample, micro averages of precision, recall and F1 all are the accuracy: they add nothing.",
-    confirm=["The average argument of the metrics: micro, macro or weighted."],
-    false_positives=["A perfect or an empty prediction."],
-    references=[
-        "https://scikit-learn.org/stable/modules/model_evaluation.html#multiclass-and-multilabel-classification"
-    ],
-    verified="thread",
-)
-def metric_identical_pair(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
-    """Precision and recall of one evaluation that agree exactly, in values that are neither 0 nor 1."""
-    for entry in (*evidence.files, *evidence.numbers):
-        for precision in entry.series:
-            recall = _partner(entry, precision)
-            if recall is None or len(recall) < FEWEST_EQUAL or recall.values != precision.values:
-                continue
-            if len(recall) <= OFTEN and len({value for value in recall.values if 0 < value < 1}) >= 2:
-                yield metric_identical_pair.info.finding(
-                    position_of(entry, precision, 0),
-                    (point(entry, precision, 0), point(entry, recall, 0)),
-                    title=f"{precision.key} and {recall.key} are equal in all {len(recall)} evaluations",
-                )
-
-
-def _partner(entry: FileEvidence, precision: Series) -> Series | None:
-    """The recall of the same evaluation, rank and average as a precision."""
-    if "precision" not in precision.key.lower():
-        return None
-    wanted = precision.key.lower().replace("precision", "recall")
-    same = (one for one in entry.series if one.key.lower() == wanted and one.rank == precision.rank)
-    return next((one for one in same if one.evaluation == precision.evaluation), None)

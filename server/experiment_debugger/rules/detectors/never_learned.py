@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding
+from experiment_debugger.readers.roles import is_evaluation
 from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.base import run_detector
+from experiment_debugger.rules.chance import NEAR_CHANCE, SUPPOSED, classes_at
 from experiment_debugger.rules.curves import Course, course_of, is_game, median, principals, spread
 from experiment_debugger.rules.rulebook import Rulebook
 from experiment_debugger.rules.series import series_finding
@@ -23,8 +25,6 @@ FEWEST_POINTS = 20
 FEWEST_STEPS = 100
 """Optimizer steps; within fewer a warm-up has hardly begun."""
 FEWEST_EPOCHS = 5
-AT_CHANCE = 0.01
-"""Distance of the median from ln C, as a share; guessing with almost equal logits stays this near."""
 LEVEL_BAND = 0.02
 """Distance of every level from ln C, as a share, where noise is not larger."""
 SETTLING = 0.2
@@ -39,15 +39,13 @@ DIGITS = 5
 """Significant digits of a value that is the same in every report; fewer may be rounding."""
 EVALUATIONS = 4
 """Evaluations that agree in every digit."""
-USUAL_CLASSES = (10, 100, 1000)
-"""CIFAR, MNIST, ImageNet: believed without a setting where the accuracy is that of guessing too."""
-GUESSED = 0.4
-"""Distance of an accuracy from 1/C, as a share of it; a few hundred evaluated samples scatter by a third."""
-GUESSING, SUPPOSED = "which is guessing", "is that of guessing"
-_ACCURACY = re.compile(r"acc(?:uracy)?(?:@1|_?top_?1|1)?$", re.IGNORECASE)
-_CLASSES = re.compile(
-    r"^(?:num_?classes|n_?classes|num_?labels|nc|(?:padded_|n_)?vocab(?:_size)?|num_class|n_vocab)$", re.IGNORECASE
-)
+FEWEST_STILL, STILL_DIGITS = 6, 4
+"""Reports and significant digits of a loss that is the same in all of them, next to an evaluation that is too."""
+SATURATED = 1e-3
+"""A loss below is solved to the limits of its precision, and may rest there."""
+SINGLE = 2.0**-22
+"""Two units in the last place of single precision, as a share."""
+GUESSING = "which is guessing"
 _WARMUP = re.compile(r"warm_?up", re.IGNORECASE)
 
 
@@ -70,15 +68,15 @@ _WARMUP = re.compile(r"warm_?up", re.IGNORECASE)
 )
 def loss_never_learned(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """Main losses that are flat and at chance, or flat without a gradient, a learning rate or any change of a digit."""
-    for entry, series, course, (words, level) in _stuck(evidence):
+    for entry, series, indices, (words, level) in _stuck(evidence):
         yield series_finding(
             entry,
             series,
-            course.indices[0],
+            indices[0],
             loss_never_learned.info,
             title=f"{series.key} {words}",
             level=level,
-            also=(course.indices[len(course.indices) // 2], course.indices[-1]),
+            also=(indices[len(indices) // 2], indices[-1]),
         )
 
 
@@ -103,23 +101,25 @@ def gradient_present_without_learning(evidence: RunEvidence, book: Rulebook) -> 
         norm = next((one for one in entry.series if one.role == "grad-norm" and not one.evaluation), None)
         course = course_of(norm) if norm is not None else None
         if norm is not None and course is not None and min(course.levels) > ARRIVES:
-            title = f"{norm.key} is {median(course.values):.3g} all the while"
+            title = f"{norm.key} has a median of {median(course.values):.3g} all the while"
             info = gradient_present_without_learning.info
             yield series_finding(entry, norm, course.indices[-1], info, title=title)
 
 
-def _stuck(evidence: RunEvidence) -> Iterator[tuple[FileEvidence, Series, Course, tuple[str, str]]]:
-    """The main losses that never learned, with the words and the level of the reason."""
+def _stuck(evidence: RunEvidence) -> Iterator[tuple[FileEvidence, Series, list[int], tuple[str, str]]]:
+    """The main losses that never learned: their points, and the words and the level of the reason."""
     if is_game(evidence):
         return
-    classes = _classes(evidence)
     for entry, series in principals(evidence):
         course = course_of(series)
-        if course is None or not _is_long_enough(series, course, evidence) or _is_resumed(series, course):
+        if _metric_improves(entry):
             continue
-        reason = _reason(entry, course, classes, evidence) if not _metric_improves(entry) else None
+        reason = None
+        if course is not None and _is_long_enough(series, course, evidence) and not _is_resumed(series, course):
+            reason = _reason(entry, course, evidence)
+        reason = reason or _still(series, evidence)
         if reason is not None:
-            yield entry, series, course, reason
+            yield entry, series, [*range(len(series))] if course is None else course.indices, reason
 
 
 @run_detector(
@@ -140,19 +140,18 @@ def loss_flat(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     for entry, series in principals(evidence):
         course = course_of(series)
         if course is not None and _is_long_enough(series, course, evidence) and is_flat(course):
-            title = f"{series.key} stays at {median(course.values):.4g} from the first report to the last"
+            title = f"{series.key} stays at a median of {median(course.values):.4g} in all {len(series)} reports"
             yield series_finding(entry, series, course.indices[0], loss_flat.info, title=title, also=(len(series) - 1,))
 
 
-def _reason(
-    entry: FileEvidence, course: Course, classes: dict[int, str], evidence: RunEvidence
-) -> tuple[str, str] | None:
+def _reason(entry: FileEvidence, course: Course, evidence: RunEvidence) -> tuple[str, str] | None:
     """(words of the title, level) of the first thing that makes a flat loss a failure."""
-    stays = f"stays at {median(course.values):.4g}"
-    count = _chance(course, classes)
-    if count is not None:
-        words = f"stays at ln {count} = {math.log(count):.4g}, {GUESSING} ({classes[count]})"
-        return words, "warning" if classes[count].endswith(SUPPOSED) else "error"
+    stays = f"stays at a median of {median(course.values):.4g}"
+    late = median(course.values[len(course.values) // 2 :])
+    for count, who in classes_at(late, evidence).items():
+        if _settles_at(course, math.log(count)):
+            words = f"{stays}, ln {count} = {math.log(count):.4g}, {GUESSING} ({who})"
+            return words, "warning" if who.endswith(SUPPOSED) else "error"
     if not is_flat(course):
         return None
     if _is_zero(entry, "grad-norm"):
@@ -161,8 +160,26 @@ def _reason(
         return f"{stays} while the learning rate is 0", "error"
     if _is_constant(course):
         return f"is {course.values[0]!r} to the last digit in all {len(course.values)} reports", "warning"
-    evaluation = _constant_evaluation(evidence)
+    evaluation = _constant_evaluation(evidence, EVALUATIONS) if classes_at(late, evidence, NEAR_CHANCE) else None
     return (f"{stays} while {evaluation} is the same in every evaluation", "warning") if evaluation else None
+
+
+def _still(series: Series, evidence: RunEvidence) -> tuple[str, str] | None:
+    """The reason where the loss and an evaluation are the same in all of a few reports: no weight was changed.
+
+    A warm-up begins with steps too small to see, so as much of the plan as for other reasons has to be over.
+    """
+    value, count = series.values[0], len(series)
+    planned = evidence.planned_steps if series.axis == "step" else None
+    trained = series.steps[-1] - series.steps[0]
+    if count < FEWEST_STILL or _digits(value) < STILL_DIGITS or abs(value) < SATURATED or not _is_same(series.values):
+        return None
+    if trained < PLANNED_SHARE * (planned or 0) or _is_warming_up(trained, evidence):
+        return None
+    evaluation = _constant_evaluation(evidence, FEWEST_STILL)
+    if evaluation is None or any(not _is_same(other.values) for _, other in evidence.series("eval-loss")):
+        return None
+    return f"is {value:.6g} in all {count} reports, and {evaluation} is the same in every evaluation", "warning"
 
 
 def is_flat(course: Course) -> bool:
@@ -174,41 +191,12 @@ def is_flat(course: Course) -> bool:
     return abs(median(first) - median(last)) <= FLAT_NOISE * error and abs(course.start - median(last)) <= 3 * scatter
 
 
-def _chance(course: Course, classes: dict[int, str]) -> int | None:
-    """The number of classes C where the loss settles at ln C and never leaves it."""
+def _settles_at(course: Course, chance: float) -> bool:
+    """Whether the loss settles at ln C and never leaves it."""
     settled = course.values[int(SETTLING * len(course.values)) :]
     levels = course.levels[math.ceil(SETTLING * len(course.levels)) :]
-    late = course.values[len(course.values) // 2 :]
-    for count in classes:
-        chance = math.log(count)
-        band = max(LEVEL_BAND * chance, min(spread(settled), 0.1 * chance))
-        near = abs(median(late) - chance) <= AT_CHANCE * chance
-        if near and all(abs(level - chance) <= band for level in levels):
-            return count
-    return None
-
-
-def _classes(evidence: RunEvidence) -> dict[int, str]:
-    """Numbers of classes and who says so: settings, the log, or a score of 1/C. Two and fewer are no evidence."""
-    found: dict[int, str] = {}
-    for setting in evidence.settings:
-        value = setting.value
-        if _CLASSES.match(setting.name) and isinstance(value, int) and not isinstance(value, bool) and value > 2:
-            found.setdefault(value, f"{setting.key}={value} in {setting.path}")
-    for entry in evidence.all_files():
-        for fact in entry.facts:
-            if fact.name == "classes" and fact.value.isdigit() and int(fact.value) > 2:
-                found.setdefault(int(fact.value), f"{entry.name}:{fact.line}")
-    for _, series in evidence.series("metric"):
-        for count in USUAL_CLASSES:
-            if _ACCURACY.search(series.key) and all(_is_guess(value, count) for value in series.values):
-                found.setdefault(count, f"{series.key} {SUPPOSED}")
-    return found
-
-
-def _is_guess(accuracy: float, count: int) -> bool:
-    """Whether an accuracy, as a share or in per cent, is about 1/C."""
-    return any(abs(accuracy * count / whole - 1) <= GUESSED for whole in (1.0, 100.0))
+    band = max(LEVEL_BAND * chance, min(spread(settled), 0.1 * chance))
+    return all(abs(level - chance) <= band for level in levels)
 
 
 def _is_long_enough(series: Series, course: Course, evidence: RunEvidence) -> bool:
@@ -218,10 +206,15 @@ def _is_long_enough(series: Series, course: Course, evidence: RunEvidence) -> bo
         return len(course.values) >= 8 and trained >= FEWEST_EPOCHS
     if len(course.values) < FEWEST_POINTS or trained < FEWEST_STEPS:
         return False
-    warmup = [setting.value for setting in evidence.settings if _WARMUP.search(setting.name)]
-    if any(isinstance(value, int | float) and 2 * value > trained for value in warmup):
+    if _is_warming_up(trained, evidence):
         return False
     return not evidence.planned_steps or trained >= PLANNED_SHARE * evidence.planned_steps
+
+
+def _is_warming_up(trained: int, evidence: RunEvidence) -> bool:
+    """Whether a warm-up, as a setting tells it in steps, takes more than half of what was trained."""
+    warmup = [setting.value for setting in evidence.settings if _WARMUP.search(setting.name)]
+    return any(isinstance(value, int | float) and 2 * value > trained for value in warmup)
 
 
 def _is_resumed(series: Series, course: Course) -> bool:
@@ -245,11 +238,11 @@ def _is_zero(entry: FileEvidence, role: str) -> bool:
     return bool(found) and all(series.values.count(0.0) == len(series) >= FEWEST_POINTS // 2 for series in found)
 
 
-def _constant_evaluation(evidence: RunEvidence) -> str | None:
+def _constant_evaluation(evidence: RunEvidence, fewest: int) -> str | None:
     """The key of a score or loss of evaluations that never changes a digit."""
     for _, series in evidence.series("metric", "eval-loss"):
-        value = series.values[0]
-        if series.evaluation and value not in {0.0, 1.0} and series.values.count(value) == len(series) >= EVALUATIONS:
+        evaluation = series.evaluation or is_evaluation(series.key)
+        if evaluation and series.values[0] not in {0.0, 1.0} and len(series) >= fewest and _is_same(series.values):
             return series.key
     return None
 
@@ -257,5 +250,14 @@ def _constant_evaluation(evidence: RunEvidence) -> str | None:
 def _is_constant(course: Course) -> bool:
     """Whether every report has the same value, written with so many digits that rounding is no reason."""
     value = course.values[0]
-    digits = len(f"{abs(value):.15g}".replace(".", "").strip("0"))
-    return value != 0.0 and digits >= DIGITS and course.values.count(value) == len(course.values)
+    return _digits(value) >= DIGITS and course.values.count(value) == len(course.values)
+
+
+def _is_same(values: Sequence[float]) -> bool:
+    """Whether all values are one, but for the last bits of single precision: sums in another order differ in those."""
+    return math.isfinite(sum(values)) and max(values) - min(values) <= SINGLE * abs(values[0])
+
+
+def _digits(value: float) -> int:
+    """The significant digits that a value is written with; none of zero."""
+    return len(f"{abs(value):.15g}".replace(".", "").strip("0")) if value else 0

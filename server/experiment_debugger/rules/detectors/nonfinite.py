@@ -78,7 +78,7 @@ def loss_nan_onset(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
             found = (recovered, place_in(series, index), index, series)
             earliest[series.rank] = min(earliest.get(series.rank, found), found, key=lambda one: one[:2])
         for recovered, _, index, series in earliest.values():
-            title = f"{series.key} turned {as_value(series.values[index])}, {_before(series, index)}"
+            title = f"{series.key} turned {as_value(series.values[index])} {_before(series, index)}"
             yield series_finding(
                 entry, series, index, loss_nan_onset.info, title=title, recovered=recovered, also=_last_good(index)
             )
@@ -98,10 +98,10 @@ def _is_undefined_term(entry: FileEvidence, series: Series, index: int) -> bool:
 def _before(series: Series, index: int) -> str:
     """What stood before the first bad value, in the words of a title."""
     if index == 0:
-        return "the first value of all"
+        return "(the first value of all)"
     step = step_at(series, index - 1)
     at = "" if step is None else f" at step {step}"
-    return f"the last finite value was {series.values[index - 1]:.4g}{at}"
+    return f"(last finite {series.values[index - 1]:.4g}{at})"
 
 
 def _last_good(index: int) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ def grad_norm_nonfinite(evidence: RunEvidence, book: Rulebook) -> Iterator[Findi
             series,
             index,
             grad_norm_nonfinite.info,
-            title=f"{series.key} turned {value} while the loss was still finite, {_before(series, index)}",
+            title=f"{series.key} turned {value} while the loss was still finite {_before(series, index)}",
             recovered=recovered or _still_learns(entry, place_in(series, index)),
             also=_last_good(index),
         )
@@ -185,7 +185,7 @@ def eval_loss_nan(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
             series,
             index,
             eval_loss_nan.info,
-            title=f"{series.key} is {as_value(series.values[index])}, {_before(series, index)}",
+            title=f"{series.key} is {as_value(series.values[index])} {_before(series, index)}",
             recovered=recovered,
             also=_last_good(index),
         )

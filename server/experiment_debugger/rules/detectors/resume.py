@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from experiment_debugger.evidence import RunEvidence
 from experiment_debugger.models import Finding
 from experiment_debugger.readers.roles import is_exponential, is_part
-from experiment_debugger.rules.base import run_detector
-from experiment_debugger.rules.curves import median, noise
+from experiment_debugger.rules.base import RuleInfo, run_detector
+from experiment_debugger.rules.curves import finite, median, noise
 from experiment_debugger.rules.rulebook import Rulebook
 from experiment_debugger.rules.seams import Seam, seams
-from experiment_debugger.rules.series import series_finding
+from experiment_debugger.rules.series import point, series_finding
 
 FEWEST_BEFORE, FEWEST_AFTER = 8, 3
 """Points on both sides of a resume that are needed to know a level."""
@@ -61,16 +62,11 @@ def resume_loss_jump(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]
         learned = start - before
         if learned < max(NOISES * wobble, LEAST_LEARNED * abs(start)) or after - before < NOISES * wobble:
             continue
-        share, key = (after - before) / learned, seam.after.series.key
+        share = (after - before) / learned
         if share >= LOST:
-            yield series_finding(
-                seam.after.entry,
-                seam.after.series,
-                seam.after.start,
-                resume_loss_jump.info,
-                title=f"{key} rose from {before:.4g} to {after:.4g} behind {seam.sign}; it began at {start:.4g}",
-                level="error" if share >= LOST_ALL else "warning",
-            )
+            level = "error" if share >= LOST_ALL else "warning"
+            title = "{key} is {after} behind {sign}, after {before}; at its start it was {start}"
+            yield _at_seam(seam, resume_loss_jump.info, title, level=level)
 
 
 @run_detector(
@@ -91,12 +87,21 @@ def resume_data_repeat(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
     """Losses that are lower behind a resume than noise and trend explain."""
     for seam in _losses(evidence, book):
         _, before, after, wobble = _levels(seam)
-        key = seam.after.series.key
         if after < before - NOISES * wobble and 0 < after < REPEATED * before:
-            title = f"{key} fell from {before:.4g} to {after:.4g} behind {seam.sign}"
-            yield series_finding(
-                seam.after.entry, seam.after.series, seam.after.start, resume_data_repeat.info, title=title
-            )
+            yield _at_seam(seam, resume_data_repeat.info, "{key} is {after} behind {sign}, after {before}")
+
+
+def _at_seam(seam: Seam, info: RuleInfo, title: str, **facts: Any) -> Finding:
+    """A finding at the first value of the second try, next to the last and the first one of the try before."""
+    old, new = seam.before, seam.after
+    known = finite(old.series, old.start, old.end)
+    first = finite(new.series, new.start, new.end)[0]
+    places = ((new, first), (old, known[-1]), (old, known[0]))
+    after, before, start = (f"{stretch.series.values[index]:.4g}" for stretch, index in places)
+    told = title.format(key=new.series.key, sign=seam.sign, after=after, before=before, start=start)
+    found = series_finding(new.entry, new.series, first, info, title=told, **facts)
+    others = (point(stretch.entry, stretch.series, index) for stretch, index in places[1:])
+    return found.model_copy(update={"evidence": (*found.evidence, *others)})
 
 
 def _losses(evidence: RunEvidence, book: Rulebook) -> Iterator[Seam]:
@@ -148,7 +153,7 @@ def learning_rate_restarted(evidence: RunEvidence, book: Rulebook) -> Iterator[F
                 seam.after.series,
                 seam.after.start,
                 learning_rate_restarted.info,
-                title=f"{key} had come down to {reached:.3g} and went up to {peak:.3g} behind {seam.sign}",
+                title=f"{key} goes up to {peak:.3g} behind {seam.sign}, having come down to {reached:.3g}",
                 also=(seam.after.start + max(range(len(after)), key=after.__getitem__),),
             )
 

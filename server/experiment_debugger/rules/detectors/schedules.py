@@ -40,6 +40,8 @@ EARLY = 0.25
 """Share of the run in which no schedule that was meant for it is gone: one-cycle falls over 70 % of it."""
 EARLY_STEPS = 0.05
 """The same for a rate that falls in a few big steps: a plateau needs some evaluations to be seen."""
+NEARLY_PEAK, FEWEST_HELD, HALVED = 0.999, 3, 0.5
+"""Share of the peak and number of reports that count as held, and the share of it that one step leaves at most."""
 FEW_LEVELS = 8
 """Different values of a rate that falls in steps."""
 BARELY_WARM = 0.5
@@ -88,8 +90,13 @@ def learning_rate_zero(evidence: RunEvidence, book: Rulebook) -> Iterator[Findin
             title = f"{series.key} is 0 in all {len(series)} reports"
             yield series_finding(entry, series, 0, learning_rate_zero.info, title=title, also=(len(series) - 1,))
         elif start and len(series) - start >= LONG_AT_ZERO * len(series) and _is_over(evidence, series):
+            began = _decay_from(series, evidence)
             title = f"{series.key} is 0 from report {start + 1} of {len(series)} on"
-            yield series_finding(entry, series, start, learning_rate_zero.info, title=title, also=(len(series) - 1,))
+            if began is not None and began < start:
+                title = f"{series.key} falls from {series.values[began - 1]:.3g}, in the end to 0 for good"
+            also = (start, len(series) - 1) if began is None else (began - 1, start, len(series) - 1)
+            index = start if began is None else began
+            yield series_finding(entry, series, index, learning_rate_zero.info, title=title, also=also)
 
 
 def _is_over(evidence: RunEvidence, series: Series) -> bool:
@@ -137,11 +144,27 @@ def learning_rate_decayed_early(entry: FileEvidence, series: Series, evidence: R
     if falls_after(evidence, start / len(series)):
         return
     if share <= (EARLY_STEPS if _falls_in_steps(series) else EARLY):
-        title = (
-            f"{series.key} fell from {series.values[peak]:.3g} to below {FLOOR:.0%} of it within {share:.0%} of the run"
-        )
-        also = (peak, len(series) - 1)
-        yield series_finding(entry, series, start, learning_rate_decayed_early.info, title=title, also=also)
+        course = f"{series.values[peak]:.3g} to below {FLOOR:.0%} of it within {share:.0%} of the run"
+        title = f"{series.key} went from {course}"
+        index = _first_fall(series, start, peak) or start
+        also = (index - 1, start, len(series) - 1)
+        yield series_finding(entry, series, index, learning_rate_decayed_early.info, title=title, also=also)
+
+
+def _decay_from(series: Series, evidence: RunEvidence) -> int | None:
+    """Where a rate that is gone EARLY in the run leaves what it was: its first fall, else where it is gone."""
+    gone, peak = _gone_from(series)
+    if gone is None or _share_of_run(series, gone, evidence) > EARLY:
+        return None
+    return _first_fall(series, gone, peak) or gone
+
+
+def _first_fall(series: Series, gone: int, peak: int) -> int | None:
+    """Where a rate that was held at its peak falls in one step; a smooth decay has no such moment."""
+    values, level = series.values, series.values[peak]
+    first = next((at for at in range(peak + 1, gone + 1) if values[at] < NEARLY_PEAK * level), gone)
+    held = sum(value >= NEARLY_PEAK * level for value in values[peak:first])
+    return first if held >= FEWEST_HELD and values[first] <= HALVED * level else None
 
 
 def _gone_from(series: Series) -> tuple[int | None, int]:
@@ -196,19 +219,23 @@ def learning_rate_warmup_unfinished(entry: FileEvidence, series: Series, evidenc
     last, rate, warmup = len(series) - 1, setting_of(evidence, LEARNING_RATE), setting_of(evidence, WARMUP_STEPS)
     if rate is None or series.values[last] > BARELY_WARM * rate[1]:
         return
-    found = series_finding(
-        entry,
-        series,
-        0,
-        learning_rate_warmup_unfinished.info,
-        title=f"{series.key} still rises at the end and has reached {series.values[last] / rate[1]:.2g} of {rate[1]:g}",
-        also=(last,),
-    )
+    index = _planned_peak(series, warmup[1]) if warmup is not None else 0
+    title = f"{series.key} rises to the end, where it is {series.values[last]:.3g}; {rate[0].key} is {rate[1]:g}"
+    if warmup is not None and index:
+        title = f"{warmup[0].key} is {warmup[1]:g}, but {title}"
+    found = series_finding(entry, series, index, learning_rate_warmup_unfinished.info, title=title, also=(0, last))
     told = [
         Evidence(path=setting.path, key=setting.key, value=as_value(value))
         for setting, value in (one for one in (rate, warmup) if one is not None)
     ]
     yield found.model_copy(update={"evidence": (*found.evidence, *told)})
+
+
+def _planned_peak(series: Series, warmup: float) -> int:
+    """Where the warm-up should have ended: the first report of that step; 0 where the run is no longer than it."""
+    if series.axis != "step":
+        return 0
+    return next((at for at, step in enumerate(series.steps) if step >= warmup > 0), 0)
 
 
 def _rises_evenly(series: Series) -> bool:

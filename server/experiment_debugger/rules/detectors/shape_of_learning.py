@@ -105,9 +105,11 @@ def loss_plateau(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
             continue
         still = abs(median(late[:third]) - median(late[-third:])) <= MOVED * fall
         if still and course.end > LEFT_OVER * course.start > 0:
-            title = f"{series.key} fell from {course.start:.4g} and has been at {course.end:.4g} since"
-            at = course.indices[first]
-            yield series_finding(entry, series, at, loss_plateau.info, title=title, also=(course.indices[-1],))
+            at, began = course.indices[first], course.values[0]
+            title = f"{series.key} began at {began:.4g} and has a median of {median(late):.4g} from here on"
+            yield series_finding(
+                entry, series, at, loss_plateau.info, title=title, also=(course.indices[0], course.indices[-1])
+            )
 
 
 @run_detector(
@@ -133,7 +135,7 @@ def loss_oscillation(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]
         late = course.values[half:]
         swing, fall = noise(late), max(course.start - median(late), 0.0)
         if len(course.values) >= FEWEST_POINTS and median(late) > 0 and swing > SWING * max(fall, median(late)):
-            title = f"{series.key} swings by {swing:.3g} around {median(late):.4g}"
+            title = f"{series.key} swings by {swing:.3g} from report to report around a median of {median(late):.4g}"
             yield series_finding(entry, series, course.indices[half], loss_oscillation.info, title=title)
 
 
@@ -158,9 +160,8 @@ def loss_spike_recovered(evidence: RunEvidence, book: Rulebook) -> Iterator[Find
     for entry, series, course in _courses(evidence):
         at = _spike(course)
         if at is not None:
-            title = (
-                f"{series.key} jumped to {course.values[at]:.4g} from about {_around(course, at)[0]:.4g} and came back"
-            )
+            usual, _, _ = _around(course, at)
+            title = f"{series.key} jumped to {course.values[at]:.4g} from a median of {usual:.4g} and came back"
             yield series_finding(entry, series, course.indices[at], loss_spike_recovered.info, title=title)
 
 

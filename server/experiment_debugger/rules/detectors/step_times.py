@@ -40,7 +40,10 @@ SLOW_START = 5.0
 """First step over the usual one; compiling, autotuning and filling caches."""
 OUTLIER_SPREADS, MANY_OUTLIERS = 3.0, 10
 """SageMaker's StepOutlier: more than ten steps beyond the mean plus three standard deviations."""
-FEWEST_FOR_GROWTH = 40
+FEWEST_FOR_OUTLIERS = 40
+FEWEST_FOR_GROWTH, MANY_FOR_GROWTH = 16, 40
+"""Reports below which nothing is said, and below which a part is one or two reports: only FEW_GROWTH is clear then."""
+FEW_GROWTH = 3.0
 GROWTH_PARTS, GROWTH = 12, 1.5
 """Last over first quarter of the run. Clocks, caches and neighbours on the node move step times by tens of per cent."""
 QUICK = 0.25
@@ -54,6 +57,8 @@ DROP_PARTS, SLOWDOWN = 64, 2.0
 """Median after over median before: a neighbour on the node costs less, and frameworks lose less to logging."""
 CLEAR = 0.9
 """Share of the parts on either side that lie on their side of the middle."""
+LEAST_LOST = 1.0
+"""Seconds in all; a neighbour that costs a run of 40 steps its milliseconds is no failure."""
 SHORTEST_SIDE = 0.15
 """Share of the run before and after the change: what lasts less is a phase."""
 DRIFT = 1.35
@@ -62,6 +67,8 @@ NEAR = 0.02
 """Share of the run around a change in which anything else that changes explains it."""
 CHANGED = {"learning-rate": 1.5, "grad-norm": 2.0, "loss": 1.5, "memory": 1.15, "loss-scale": math.inf}
 """Ratio of levels across the change that means: another phase of training begins here. A smaller one is noise."""
+AROUND = 10
+"""Points on either side of a change whose medians are compared, and as many before them for the trend."""
 
 
 @series_detector(
@@ -84,7 +91,7 @@ def first_step_slow(entry: FileEvidence, series: Series, evidence: RunEvidence) 
     usual = median(levels(series.values[1:], GROWTH_PARTS))
     first = series.values[0]
     if usual > 0 and (usual / first if series.role == "throughput" else first / usual) >= SLOW_START:
-        title = f"the first report of {series.key} is {first:.4g}, the usual one {usual:.4g}"
+        title = f"the first report of {series.key} is {first:.4g}, the median of the others {usual:.4g}"
         yield series_finding(entry, series, 0, first_step_slow.info, title=title, also=(1,))
 
 
@@ -103,7 +110,7 @@ def first_step_slow(entry: FileEvidence, series: Series, evidence: RunEvidence) 
 def step_outliers(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
     """More than ten steps beyond the mean plus three standard deviations."""
     for pace in paces(evidence):
-        if len(pace) < FEWEST_FOR_GROWTH:
+        if len(pace) < FEWEST_FOR_OUTLIERS:
             continue
         mean = sum(pace.values) / len(pace)
         limit = mean + OUTLIER_SPREADS * math.sqrt(
@@ -138,21 +145,23 @@ def step_time_growth(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]
         return
     for pace in map(latest_stretch, paces(evidence)):
         course = levels(pace.values, GROWTH_PARTS)
-        if len(pace) >= FEWEST_FOR_GROWTH and _grows(course):
-            title = (
-                f"steps take {course[-1] / course[0]:.1f} times as long at the end as at the start ({pace.series.key})"
-            )
+        least = GROWTH if len(pace) >= MANY_FOR_GROWTH else FEW_GROWTH
+        if len(pace) >= FEWEST_FOR_GROWTH and _grows(course, least):
+            if len(pace) < MANY_FOR_GROWTH and _seconds_lost(pace, course[0]) < LEAST_LOST:
+                continue
+            ratio = course[-1] / course[0]
+            title = f"steps take {ratio:.1f} times as long at the end as at the start ({pace.series.key}, medians)"
             also = (pace.indices[len(pace) // 2], pace.indices[-1])
             yield series_finding(
                 pace.entry, pace.series, pace.indices[0], step_time_growth.info, title=title, also=also
             )
 
 
-def _grows(course: Sequence[float]) -> bool:
+def _grows(course: Sequence[float], least: float) -> bool:
     halves = (course[: len(course) // 2], course[len(course) // 2 :])
     pairs = [later > earlier for earlier, later in combinations(course, 2)]
     return (
-        _quarter(course, -1) >= GROWTH * _quarter(course, 0)
+        _quarter(course, -1) >= least * _quarter(course, 0)
         and sum(pairs) >= ORDERED * len(pairs)
         and all(_quarter(half, -1) >= EACH_HALF * _quarter(half, 0) for half in halves)
     )
@@ -182,12 +191,22 @@ def throughput_drop(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
         at = _change(pace.values) if len(pace) >= FEWEST_FOR_DROP else None
         if at is None or _phase_begins(evidence, pace, at):
             continue
-        slower = median(levels(pace.values[at:], DROP_PARTS)) / median(levels(pace.values[:at], DROP_PARTS))
+        usual = median(levels(pace.values[:at], DROP_PARTS))
+        if _seconds_lost(pace, usual, at) < LEAST_LOST:
+            continue
+        slower = median(levels(pace.values[at:], DROP_PARTS)) / usual
         onset = pace.indices[at]
-        title = f"training is {slower:.1f} times slower from one report of {pace.series.key} on, to the end"
+        title = f"steps take {slower:.1f} times as long from here to the end ({pace.series.key}, medians)"
         yield series_finding(
             pace.entry, pace.series, onset, throughput_drop.info, title=title, also=(onset - 1, pace.indices[-1])
         )
+
+
+def _seconds_lost(pace: Pace, usual: float, start: int = 0) -> float:
+    """What the steps from a point on took beyond the usual time, in seconds; infinite for a rate, which has no unit."""
+    if pace.series.role != "step-time":
+        return math.inf
+    return (spacing(pace.series) or 1) * sum(value - usual for value in pace.values[start:])
 
 
 def _change(values: Sequence[float]) -> int | None:
@@ -246,12 +265,16 @@ def _begins(series: Series, step: int, near: float, last: int) -> bool:
 
 
 def _changes(series: Series, step: int, ratio: float) -> bool:
-    """Whether the level of a series differs before and after a step by this factor."""
-    if math.isinf(ratio):
-        return False
+    """Whether the level of a series jumps at a step by this factor more than it moved before: a loss always falls."""
     cut = bisect_left(series.steps, step)
-    before, after = (
-        median([value for value in side if math.isfinite(value)])
-        for side in (series.values[max(0, cut - 10) : cut], series.values[cut + 1 : cut + 11])
+    width = min(AROUND, cut // 2, len(series) - cut - 1)
+    if math.isinf(ratio) or width < 1:
+        return False
+    edges = ((cut - 2 * width, cut - width), (cut - width, cut), (cut + 1, cut + 1 + width))
+    earlier, before, after = (
+        median([value for value in series.values[low:high] if math.isfinite(value)]) for low, high in edges
     )
-    return min(before, after) > 0 and max(before, after) >= ratio * min(before, after)
+    if not min(earlier, before, after) > 0:
+        return False
+    jump, trend = math.log(after / before), math.log(before / earlier)
+    return abs(jump) >= math.log(ratio) and abs(jump - trend) >= math.log(ratio)

@@ -59,7 +59,7 @@ def tracker_steps_backwards(evidence: RunEvidence, book: Rulebook) -> Iterator[F
             continue
         if _start_anew(series, rounds) and _goes_on(series, rounds):
             at = rounds[1][0]
-            title = f"the step of {series.key} goes back {len(rounds) - 1} times, first from {series.steps[at - 1]}"
+            title = f"the step of {series.key} starts anew {len(rounds) - 1} times while its values go on"
             yield series_finding(entry, series, at, tracker_steps_backwards.info, title=title, also=(at - 1,))
     for entry in evidence.numbers:
         if entry.artifact.kind == "wandb":
@@ -144,6 +144,5 @@ def steps_missing(entry: FileEvidence, series: Series, evidence: RunEvidence) ->
     missing = sum(distances[at] // usual - 1 for at in holes)
     if holes and series.steps[holes[0]] >= 0:
         at = holes[0]
-        gap = f"{series.steps[at]} and {series.steps[at + 1]}"
-        title = f"{missing} reports of {series.key} are missing, first between step {gap}"
+        title = f"{missing} reports of {series.key} are missing, in {len(holes)} gap{'s' * (len(holes) > 1)}"
         yield series_finding(entry, series, at + 1, steps_missing.info, title=title, also=(at,))

@@ -56,7 +56,9 @@ def rank_straggler(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding]:
             excess = median(courses[rank]) * (1 - 1 / ratio) if ratio else 0.0
             if ratio is None or (pace.series.role == "data-time" and excess < LEAST_OF_STEP * step_time):
                 continue
-            title = f"rank {rank} takes {ratio:.1f} times as long as the usual one of {len(of_rank)} ranks ({key})"
+            title = (
+                f"rank {rank} takes {ratio:.1f} times as long as the others of {len(of_rank)} ranks ({key}, medians)"
+            )
             finding = series_finding(pace.entry, pace.series, pace.indices[0], rank_straggler.info, title=title)
             quick = of_rank[min(courses, key=lambda one: median(courses[one]))]
             position = finding.position.model_copy(update={"rank": rank})

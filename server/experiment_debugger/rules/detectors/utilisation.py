@@ -195,7 +195,7 @@ def gpu_clock_dropped(entry: FileEvidence, series: Series, evidence: RunEvidence
     clear = len(low) > HALF * sum(at >= low[0] for at in busy) if low else False
     if clear and (len(lasting) >= LASTING or len(low) >= 2 * LASTING):
         level = median([series.values[at] for at in low])
-        title = f"{series.key} fell from {usual:g} to {level:g} while the GPU was busy"
+        title = f"{series.key} of the busy GPU fell from usually {usual:g} to a median of {level:g}"
         yield series_finding(entry, series, low[0], gpu_clock_dropped.info, title=title, also=(low[0] - 1,))
 
 
@@ -215,8 +215,9 @@ def gpu_temperature_high(entry: FileEvidence, series: Series, evidence: RunEvide
     """Temperatures above 83 degrees in several samples."""
     hot = [at for at in finite(series) if series.values[at] >= HOT]
     if len(hot) >= LASTING:
-        title = f"{series.key} reaches {max(series.values[at] for at in hot):g} degrees"
-        yield series_finding(entry, series, hot[0], gpu_temperature_high.info, title=title)
+        hottest = max(hot, key=lambda at: series.values[at])
+        title = f"{series.key} reaches {series.values[hottest]:g} degrees"
+        yield series_finding(entry, series, hot[0], gpu_temperature_high.info, title=title, also=(hottest,))
 
 
 def _companion(entry: FileEvidence, series: Series, role: str) -> Series | None:
