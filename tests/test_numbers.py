@@ -44,6 +44,8 @@ def test_a_healthy_run_is_no_failure_and_few_are_left_open(cli: Cli) -> None:
     found = {name: diagnose(cli, name) for name in HEALTHY}
     alarms = {name: answer["summary"] for name, answer in found.items() if answer["verdict"] == "failure"}
     assert not alarms, "\n".join(f"{name}: {summary}" for name, summary in alarms.items())
+    for name, answer in found.items():
+        assert set(EXPECTED[name].get("rules", ())) <= set(answer["checked"]["fired"]), name
     left_open = sorted(name for name, answer in found.items() if answer["verdict"] != "healthy")
     assert len(found) >= 24
     assert len(left_open) <= (1 - HEALTHY_SHARE) * len(found), left_open

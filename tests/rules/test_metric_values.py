@@ -10,7 +10,7 @@ from curve_runs import NAN, decay, judge, level, roots
 
 from experiment_debugger.rules.metric_names import is_accuracy, is_share
 
-RULES = {"metric-out-of-range", "metric-constant", "metric-perfect-at-once"}
+RULES = {"metric-out-of-range", "metric-constant"}
 Curve = Sequence[float | None]
 
 
@@ -119,8 +119,8 @@ def test_what_a_log_has_rounded_is_not_frozen(tmp_path: Path) -> None:
 
 def test_perfect_from_the_first_evaluation_on(tmp_path: Path) -> None:
     findings, diagnosis = judge(tmp_path, with_loss("val/acc", [1.0] * 6))
-    assert findings["metric-perfect-at-once"].level == "warning"
-    assert (diagnosis.modes[0].mode, diagnosis.modes[0].confidence) == ("metric-error", "low")
+    assert findings["metric-perfect-at-once"].kind == "science"
+    assert (diagnosis.modes, diagnosis.next_skill) == ((), "result-diagnosis")
 
 
 def test_nan_and_equal_metrics_are_facts(tmp_path: Path) -> None:
@@ -179,14 +179,14 @@ def test_few_samples_give_one_share_for_long(tmp_path: Path) -> None:
     ],
 )
 def test_a_task_that_may_be_easy_is_solved_at_once(config: str, tmp_path: Path) -> None:
-    findings, diagnosis = judge(tmp_path, with_loss("val/acc", [1.0] * 6), config=config)
-    assert findings["metric-perfect-at-once"].role == "context"
-    assert diagnosis.modes == ()
+    findings, _ = judge(tmp_path, with_loss("val/acc", [1.0] * 6), config=config)
+    assert "metric-perfect-at-once" not in findings
 
 
 @pytest.mark.parametrize("config", ["model:\n  pretrained: false\n", "dataset: churn\n", "init_from: null\n"])
 def test_a_perfect_metric_of_a_new_model_is_suspicious(config: str, tmp_path: Path) -> None:
-    assert alarms(tmp_path, with_loss("val/acc", [1.0] * 6), config) == {"metric-perfect-at-once"}
+    findings, _ = judge(tmp_path, with_loss("val/acc", [1.0] * 6), config=config)
+    assert "metric-perfect-at-once" in findings
 
 
 def test_a_percentage_of_a_text_log_beyond_a_hundred(tmp_path: Path) -> None:

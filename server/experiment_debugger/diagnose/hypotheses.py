@@ -215,7 +215,9 @@ def healthy_summary(ending: Ending, evidence: RunEvidence, findings: Sequence[Fi
     recovered = sum(finding.recovered and finding.role in {"root", "symptom"} for finding in findings)
     step = f", last step {evidence.last_step}" if evidence.last_step is not None else ""
     note = f" {recovered} errors on the way were followed by progress." if recovered else ""
-    science = "".join(f" A result to look at, no bug: {_told_result(finding)}." for finding in results_of(findings)[:2])
+    science = "".join(
+        f" To look at, though no failure: {_told_result(finding)}." for finding in results_of(findings)[:2]
+    )
     return f"No failure found: {end}{step}{losses}.{note}{science}"
 
 

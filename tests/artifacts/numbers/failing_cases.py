@@ -242,13 +242,15 @@ METRICS = (
     ),
     Run(
         "leak-csv", "leak", "csv", "run-44", {"lr": 0.003, "epochs": 6},
-        "a column that is computed from the label: accuracy 1.0 from the first epoch on, in a table full of noise",
-        "metric-error", ("metric-perfect-at-once",), onset=True,
+        "a column that is computed from the label: accuracy 1.0 from the first epoch on, in a table full of noise; "
+        "numbers cannot tell that from an easy task: told, no failure",
+        None, ("metric-perfect-at-once",),
     ),
     Run(
         "leak-tensorboard", "leak", "tensorboard", "run-45", {"lr": 0.005, "epochs": 8, "seed": 2},
-        "a column that is computed from the label: accuracy 1.0 from the first epoch on, in a table full of noise",
-        "metric-error", ("metric-perfect-at-once",), onset=True,
+        "a column that is computed from the label: accuracy 1.0 from the first epoch on, in a table full of noise; "
+        "numbers cannot tell that from an easy task: told, no failure",
+        None, ("metric-perfect-at-once",),
     ),
 )  # fmt: skip
 RECORDS = (

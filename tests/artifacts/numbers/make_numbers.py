@@ -58,6 +58,8 @@ def expect(case: Run, notes: dict[str, int]) -> dict[str, Any]:
         expected |= {"mode": case.mode, "rules": list(case.rules), "one_of": list(case.one_of)}
         expected["step"] = notes["onset"] if case.onset else None
         expected["steps"] = planned(case)
+    elif case.rules:
+        expected["rules"] = list(case.rules)
     return {**expected, "note": case.note}
 
 

@@ -210,12 +210,12 @@ def _is_short(value: float) -> bool:
     "metric",
     id="metric-perfect-at-once",
     title="a validation metric is perfect from the first evaluation on",
-    mode="metric-error",
-    symptom_class="metric-wrong",
-    role="root",
+    kind="science",
+    symptom_class="observation",
+    role="context",
     level="warning",
     within="evaluation",
-    why="Too good to be true: the inputs know the label, the splits share samples, or labels are compared with labels.",
+    why="Too good to be true? A leak (inputs that know the label, splits that share samples) looks like an easy task.",
     confirm=[
         "Shuffle the labels of the validation set: the metric must drop to chance. Look for one feature that does it."
     ],
@@ -224,18 +224,15 @@ def _is_short(value: float) -> bool:
     verified="run",
 )
 def metric_perfect_at_once(entry: FileEvidence, series: Series, evidence: RunEvidence) -> Iterator[Finding]:
-    """Shares of an evaluation that are exactly 1 (or 100) every time, or nearly so while training is far from it."""
+    """Shares of an evaluation that are exactly 1 (or 100) every time; numbers cannot tell a leak from an easy task."""
     values = series.values
     evaluated = series.evaluation or is_evaluation(series.key)
     if not evaluated or not is_share(series.key) or is_of_class(series.key) or len(values) < FEWEST_PERFECT:
         return
     top = 100.0 if values[0] > 1 else 1.0
-    if min(values) == max(values) == top and _has_trained(evidence):
-        title = f"{series.key} is {top:g} in all {len(values)} evaluations, the first one included"
-        changes = AS_CONTEXT if is_easy(evidence) else {}
-        yield series_finding(
-            entry, series, 0, metric_perfect_at_once.info, title=title, also=(len(values) - 1,), **changes
-        )
+    if min(values) == max(values) == top and _has_trained(evidence) and not is_easy(evidence):
+        title = f"{series.key} is {top:g} in all {len(values)} evaluations, the first one included: easy, or a leak"
+        yield series_finding(entry, series, 0, metric_perfect_at_once.info, title=title, also=(len(values) - 1,))
 
 
 def _has_trained(evidence: RunEvidence) -> bool:
