@@ -16,7 +16,7 @@ NOTHING = "No anomaly found."
 
 def about_series(findings: Sequence[Finding]) -> list[Finding]:
     """The findings that quote a point of a series, those that did not recover first."""
-    told = [finding for finding in findings if any(one.key for one in finding.evidence)]
+    told = [one for one in findings if one.role != "ending" and any(point.key for point in one.evidence)]
     return sorted(told, key=lambda finding: finding.recovered)
 
 
