@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import Cli
+from samples import Cli, steps, write
 
 RUNS = Path(__file__).parent / "artifacts" / "numbers" / "projects"
 EVENTS, RECORDS, TABLE = "nan-late-tensorboard", "nan-early-wandb", "nan-late-lightning"
@@ -104,3 +104,22 @@ def test_json_lines_with_words_for_nan_and_steps_that_stand_twice(word: str, cli
         assert found["verdict"] != "failure"
     else:
         assert (found["modes"][0]["mode"], found["modes"][0]["onset"]["step"]) == ("nan-gradient", 400)
+
+
+def test_a_packed_source_of_numbers_that_cannot_be_unpacked(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "run-42.log", "".join(steps(range(50))) + "Training finished.\n")
+    (tmp_path / "logs" / "run-42").mkdir()
+    (tmp_path / "logs" / "run-42" / "trainer_state.json.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0garbage")
+    found = answer(cli, tmp_path, "42")
+    assert "trainer_state.json.gz" in " ".join(found["coverage"]["unreadable"])
+
+
+def test_a_name_of_a_metric_is_untrusted_too(cli: Cli, tmp_path: Path) -> None:
+    name = "\x1b[31m\u202eloss hf_" + "A" * 12 + "\u200b" + "B" * 12
+    rows = [f"{step},{'nan' if step > 60 else round(2.0 / (1 + step), 4)}" for step in range(100)]
+    write(tmp_path / "runs" / "run-42" / "metrics.csv", f"step,{name}\n" + "\n".join(rows) + "\n")
+    for verb in ("classify-failure", "read-run-metrics"):
+        text = cli(verb, "42", "--project", str(tmp_path), "--json").out
+        assert "loss" in text
+        assert not {"\x1b", "\u202e", "\u200b"} & set(text)
+        assert "AAAABBBB" not in text

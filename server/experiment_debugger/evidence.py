@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from experiment_debugger.readers.matches import LogMatch
 from experiment_debugger.readers.progress import ProgressReader
 from experiment_debugger.readers.series import Histogram, Recorded, Series, last_step
 from experiment_debugger.readers.tracebacks import Traceback
-from experiment_debugger.redaction import redact
+from experiment_debugger.redaction import readable, redact
 from experiment_debugger.run import Artifact, Run
 
 QUOTE_LENGTH = 300
@@ -229,11 +228,6 @@ class RunEvidence:
         return any(not flag for entry in self.files for flag in entry.progress.evaluation)
 
 
-_UNREADABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff]"
-)
-
-
 def quote_of(text: str, span: tuple[int, int] | None = None) -> str:
     """At most QUOTE_LENGTH characters of a line around the match, without secrets, control and invisible characters."""
     text = text.rstrip("\r\n")
@@ -241,7 +235,7 @@ def quote_of(text: str, span: tuple[int, int] | None = None) -> str:
     if clean != text:
         # Redacted before it is cut: a cut through `API_KEY=...` would leave a tail that nothing recognises any more.
         span = _found_again(clean, text[slice(*span)]) if span else None
-    return _UNREADABLE.sub("", redact(_cut(clean, span)))
+    return redact(readable(_cut(clean, span)))  # once more: a secret may have been broken by what was taken out
 
 
 def _found_again(clean: str, matched: str) -> tuple[int, int] | None:

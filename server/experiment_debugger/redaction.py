@@ -97,6 +97,16 @@ _HINT = re.compile(
 )
 
 
+_UNREADABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff]"
+)
+
+
+def readable(text: str) -> str:
+    """The text without control and invisible characters."""
+    return _UNREADABLE.sub("", text)
+
+
 def redact(text: str) -> str:
     """The text with every secret replaced by `[REDACTED:kind]`; idempotent, and linear in the length of the text."""
     if not _HINT.search(text):

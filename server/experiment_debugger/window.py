@@ -66,9 +66,9 @@ def read_window(
 ) -> LogWindow:
     """The window that was asked for; by default the end of the main log."""
     count = max(10, min(MOST_LINES, max_tokens * 4 // BYTES_A_LINE))
-    logs = _logs(run, path, rank)
     if cursor is not None:
         return _from_cursor(run, cursor, count)
+    logs = _logs(run, path, rank)
     if pattern is not None:
         return _matching(run, logs, pattern, count)
     if around is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiment_debugger.collection import Collector, dialect_of
 from experiment_debugger.diagnose.causes import choose_cause
-from experiment_debugger.diagnose.competition import competitors
+from experiment_debugger.diagnose.competition import competitors, last_attempt
 from experiment_debugger.diagnose.findings import all_outcomes, risk_fingerprint, suppress
 from experiment_debugger.diagnose.hypotheses import (
     consequences_of,
@@ -163,7 +163,12 @@ def _saw_the_loss(evidence: RunEvidence) -> bool:
 
 def _nonfinite_at_end(evidence: RunEvidence) -> bool:
     """Whether a reported loss ends non-finite without being a finding (a perplexity that overflows)."""
-    return any(not math.isfinite(series.values[-1]) for _, series in evidence.series("loss", "eval-loss"))
+    last = last_attempt(evidence)
+    return any(
+        not math.isfinite(series.values[-1])
+        for entry, series in evidence.series("loss", "eval-loss")
+        if entry.artifact.attempt >= last
+    )
 
 
 _BAD_STATES = frozenset({"failed", "cancelled", "timeout", "preempted"})
@@ -220,7 +225,7 @@ def _checked(outcomes: Sequence[Outcome], suppressed: int) -> Checked:
 
 
 def _coverage(evidence: RunEvidence) -> Coverage:
-    read = list({entry.name: entry for entry in evidence.all_files()}.values())
+    read = list({entry.name: entry for entry in reversed([*evidence.all_files()])}.values())
     slow = "scanned with the standard library; install hyperscan for speed" if evidence.engine != "hyperscan" else None
     return Coverage(
         files=len(read),

@@ -257,8 +257,10 @@ def inconclusive_summary(ending: Ending, evidence: RunEvidence) -> str:
         return f"Inconclusive: the run ended as {ending.state}, and its artifacts do not show why."
     if ending.stops:
         return f"Inconclusive: {_stop_of(evidence)}."
-    if ending.normal:
+    if ending.normal and not any(True for _ in evidence.series("loss", "eval-loss", "metric")):
         return "Inconclusive: the run says that it ended normally, but its losses stand in files that were not read."
+    if ending.normal:
+        return "Inconclusive: the run says that it ended normally, but a value of a loss at its end is not finite."
     return "Inconclusive: no failure that evidence supports, and no normal end either."
 
 

@@ -15,6 +15,8 @@ from experiment_debugger.rules.rulebook import Rulebook
 DEADLY = frozenset({"crash", "oom", None})
 FRESH_STAMP = 14 * 3600.0
 """Seconds; stamps carry no time zone, so a stamp of this moment may look up to 14 hours off."""
+WRITTEN_LATELY = 3600.0
+"""Seconds since a log with such a stamp was last written; copying makes a file younger, never older."""
 FRESH_FILE = 600.0
 """Seconds since a log without stamps was last written that still mean: it is being written."""
 COPIED_TOGETHER = 60.0
@@ -69,10 +71,10 @@ def is_alive(evidence: RunEvidence) -> bool:
     """Whether the run is being written now: a fresh stamp, or a fresh file without stamps."""
     now = time.time()
     stamps = [entry.last_time for entry in evidence.files if entry.last_time is not None]
-    if stamps:
-        return abs(now - max(stamps)) < FRESH_STAMP
-    oldest = min((artifact.mtime for artifact in evidence.run.artifacts), default=now)
     newest = max((entry.artifact.mtime for entry in evidence.files), default=0.0)
+    if stamps:
+        return abs(now - max(stamps)) < FRESH_STAMP and now - newest < WRITTEN_LATELY
+    oldest = min((artifact.mtime for artifact in evidence.run.artifacts), default=now)
     return now - newest < FRESH_FILE and newest - oldest > COPIED_TOGETHER
 
 

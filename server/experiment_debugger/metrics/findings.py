@@ -47,7 +47,8 @@ def _about(curve: Curve, findings: Sequence[Finding]) -> Iterable[tuple[Finding,
         if curve.rank is not None and finding.position.rank not in {None, curve.rank}:
             continue
         point = next((one for one in finding.evidence if one.key == curve.key and one.path == curve.path), None)
-        if point is not None and (point.step is None or curve.steps[0] <= point.step <= max(curve.steps)):
+        is_placed = point is not None and point.step is not None and curve.axis != "record"
+        if point is not None and (not is_placed or min(curve.steps) <= (point.step or 0) <= max(curve.steps)):
             yield finding, point
 
 

@@ -216,4 +216,7 @@ def is_text(head: bytes) -> bool:
 def sniff(path: Path) -> bytes:
     """The first unpacked bytes of an artifact."""
     with open_artifact(path) as stream:
-        return stream.read(SNIFF_BYTES)
+        try:
+            return stream.read(SNIFF_BYTES)
+        except (OSError, EOFError) as problem:
+            raise UnreadableArtifact(f"{path.name}: {problem}") from None

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from experiment_debugger.readers.roles import is_evaluation, role_of
+from experiment_debugger.redaction import readable, redact
 
+LONGEST_KEY = 300  # characters
 Axis = Literal["step", "epoch", "record"]
 """What the positions of a series count: optimizer steps, epochs, or rows of a source that counts nothing else."""
 
@@ -110,7 +112,8 @@ class Recorded:
         evaluated = is_evaluation(key) if evaluation is None else evaluation
         series = self.series.get((key, rank, evaluated))
         if series is None:
-            series = Series(key, role_of(key, evaluation=evaluated), rank, evaluated, axis)
+            name = redact(readable(key[:LONGEST_KEY]))
+            series = Series(name, role_of(name, evaluation=evaluated), rank, evaluated, axis)
             self.series[key, rank, evaluated] = series
         return series
 

@@ -55,13 +55,10 @@ def step_at(series: Series, index: int) -> int | None:
 
 def _step_by_time(entry: FileEvidence, time: float) -> int | None:
     """The last step that the same source had reached: machine readings have a time and no step."""
-    reached = [
-        step
-        for series in entry.recorded
-        if series.axis == "step"
-        for step, stamp in zip(series.steps, series.times, strict=True)
-        if stamp <= time
-    ]
+    counted = next((series for series in entry.recorded if series.axis == "step" and max(series.steps) >= 0), None)
+    if counted is None:
+        return None
+    reached = (step for step, stamp in zip(counted.steps, counted.times, strict=True) if stamp <= time and step >= 0)
     return max(reached, default=None)
 
 
