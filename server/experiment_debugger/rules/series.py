@@ -11,6 +11,9 @@ from experiment_debugger.models import Evidence, Finding, Position, as_value
 from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.base import RuleInfo
 
+AS_CONTEXT: dict[str, Any] = {"role": "context", "symptom_class": "observation", "level": "info"}
+"""The facts of a finding that is worth knowing and no failure, where its rule can be one."""
+
 
 def series_finding(
     entry: FileEvidence,

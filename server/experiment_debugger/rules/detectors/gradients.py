@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding
@@ -17,7 +16,7 @@ from experiment_debugger.readers.series import Series
 from experiment_debugger.rules.base import run_detector
 from experiment_debugger.rules.curves import Course, course_of, is_game, median, objectives, rising_share
 from experiment_debugger.rules.rulebook import Rulebook
-from experiment_debugger.rules.series import place_in, series_finding
+from experiment_debugger.rules.series import AS_CONTEXT, place_in, series_finding
 
 FEWEST_ZEROS = 10
 """Reports with a norm of exactly zero up to the end; a skipped step or an accumulation step is one."""
@@ -35,8 +34,6 @@ EXPLODED = 1e3
 """Growth of the norm from its first to its last level; healthy norms drift by ten, seldom by a hundred."""
 CLIMBS = 0.6
 """Share of the steps between levels that go up: a single spike is no explosion."""
-AS_CONTEXT: dict[str, Any] = {"role": "context", "symptom_class": "observation", "level": "info"}
-"""What a finding is where the loss improves all the same, or says nothing."""
 _TOTAL = re.compile(
     r"(?:grad(?:ient)?s?[_ ]?norm(?:[_ ]?(?:total|global|all|l2))?|gnorm|total_norm)(?:[_/.](?:step|epoch|train))*$",
     re.IGNORECASE,

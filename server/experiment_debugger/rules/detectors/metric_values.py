@@ -21,7 +21,7 @@ from experiment_debugger.rules.base import series_detector
 from experiment_debugger.rules.curves import finite, objectives
 from experiment_debugger.rules.metric_names import is_accuracy, is_area, is_of_class, is_share
 from experiment_debugger.rules.plans import is_easy, level_at_end, remaining_loss
-from experiment_debugger.rules.series import series_finding
+from experiment_debugger.rules.series import AS_CONTEXT, series_finding
 
 SLACK = 1e-3
 """How far rounding and smoothing may carry a share over its bound, relative to it."""
@@ -40,8 +40,6 @@ FEWEST_COARSE, FEW_SAMPLES = 10, 50
 """The same for a value that a text log has rounded to three digits or fewer, or of so few samples."""
 MAJORITY = 0.5
 """A class of at least this share can be all that a model predicts while its loss falls."""
-AS_CONTEXT: dict[str, Any] = {"role": "context", "symptom_class": "observation", "level": "info"}
-"""What may as well be a healthy run: shown, and no failure."""
 MOVED = 0.8
 """Level of the training loss at the end over that at the start, below which it has changed while a metric has not."""
 FEWEST_CLASSES = 3

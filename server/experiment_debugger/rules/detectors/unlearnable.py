@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from experiment_debugger.evidence import FileEvidence, RunEvidence
 from experiment_debugger.models import Finding
@@ -17,7 +16,7 @@ from experiment_debugger.rules.base import run_detector
 from experiment_debugger.rules.chance import AT_CHANCE, FEWEST_CLASSES, MOST_CLASSES, accuracies, told_classes
 from experiment_debugger.rules.curves import Course, course_of, is_game, principals
 from experiment_debugger.rules.rulebook import Rulebook
-from experiment_debugger.rules.series import series_finding
+from experiment_debugger.rules.series import AS_CONTEXT, series_finding
 
 FEWEST_EVALUATIONS = 8
 """Evaluations before which a slow beginning is as likely."""
@@ -29,8 +28,6 @@ SOLVED = 0.5
 """Share of ln C below which the training is learned by heart: arithmetic tasks may generalise long after (grokking)."""
 ABOVE_GUESS, SCATTER = 0.06, 1.6
 """An accuracy of guessing: at most this much above 1/C, and at most this many times 1/C."""
-AS_CONTEXT: dict[str, Any] = {"role": "context", "symptom_class": "observation", "level": "info"}
-"""What a finding is where the model had the capacity to learn everything by heart."""
 Memorised = tuple[FileEvidence, Series, Course, int, FileEvidence, Series, Course]
 
 
