@@ -52,6 +52,7 @@ $(VENV)/.run: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	$(PIP) --editable '.[dev]'
+	$(BIN)/python -m compileall -q server
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.dev
