@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from experiment_debugger.readers.series import Series
 
-_WATCHED = frozenset({"loss-scale", "grad-norm", "memory"})  # roles whose single points may be worth a quote
-
 
 @dataclass(slots=True)
 class Stretch:

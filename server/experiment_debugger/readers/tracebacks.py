@@ -23,7 +23,6 @@ _EXCEPTION = re.compile(
     r"(?::\s?(?P<message>.*))?$"
 )
 _ANY_EXCEPTION = re.compile(r"^(?P<type>(?:[a-z_]\w*\.)+[A-Z]\w*)(?::\s?(?P<message>.*))?$")
-_CHAIN = re.compile(r"^\s*(During handling of the above exception|The above exception was the direct cause)")
 _LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|\\lib\\|<frozen|^<|/pyenv/|importlib|/usr/lib/")
 LONGEST_BLOCK = 1 << 16  # bytes of a line that may hold a whole traceback
 MOST_FRAMES = 200

@@ -21,8 +21,6 @@ FEWEST_POINTS = 8
 """Reports of a learning rate below which nothing is said about its schedule."""
 MUST_HAVE_MOVED = 0.3
 """Share of the plan after which linear and cosine schedules have visibly left their start."""
-MUST_HAVE_ENDED = 0.9
-"""The same for a rate that a text log may have rounded."""
 ROUNDED = 3
 """Significant digits up to which a rate in a text log may have been rounded."""
 SCHEDULE = re.compile(r"(?i)^(?:lr|learning_?rate)_?(?:sched\w*|decay_?style|policy)(?:_?(?:type|name))?$|^sched$")

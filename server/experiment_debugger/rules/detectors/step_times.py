@@ -46,8 +46,6 @@ FEWEST_FOR_GROWTH, MANY_FOR_GROWTH = 16, 40
 FEW_GROWTH = 3.0
 GROWTH_PARTS, GROWTH = 12, 1.5
 """Last over first quarter of the run. Clocks, caches and neighbours on the node move step times by tens of per cent."""
-QUICK = 0.25
-"""The percentile that stands for a part: neighbours only ever make steps slower, so its quick steps tell more."""
 ORDERED = 0.85
 """Share of the pairs of parts of which the later one is slower: 1 for a steady climb, 0.5 for noise."""
 EACH_HALF = 1.1
