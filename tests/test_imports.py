@@ -15,15 +15,16 @@ import experiment_debugger
 PACKAGE = Path(experiment_debugger.__file__).parent
 LAYERS = (
     {"errors", "models", "command", "yaml_text", "discovery.names", "report.budget"},
-    {"arguments", "cache", "settings", "redaction"},
+    {"arguments", "cache", "git", "probes", "settings", "redaction"},
     {"readers", "project"},
     {"run"},
     {"discovery"},
-    {"evidence"},
+    {"evidence", "smoke"},
     {"rules"},
     {"collection"},
     {"diagnose", "window"},
     {"context", "listing", "metrics", "remarks"},
+    {"verify"},
     {"report"},
     {"api"},
     {"scoreboard", "mcp_server"},
@@ -33,7 +34,7 @@ LAYERS = (
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 DOORS = {("run", "discovery")}
 """`run.resolve` and `run.list_runs` are the names under which everyone else reaches discovery."""
-HEAVY = ("hyperscan", "matplotlib", "mcp", "numpy", "tensorboard", "torch")
+HEAVY = ("hyperscan", "matplotlib", "mcp", "numpy", "psutil", "tensorboard", "torch")
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 

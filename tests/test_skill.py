@@ -28,8 +28,7 @@ DOCUMENTS = [SKILL, *sorted(REFERENCES.glob("*.md"))]
 TOOLS = {command.tool for command in COMMANDS}
 VERBS = {command.verb for command in (*COMMANDS, *CLI_ONLY)}
 PLANNED = {
-    "check-training-code", "compare-runs", "run-smoke-test", "write-debug-report",
-    "append-risk-board", "hand-off",
+    "check-training-code", "compare-runs", "write-debug-report", "append-risk-board", "hand-off",
 }  # fmt: skip
 """Verbs of the contract that may be named only once they exist; install and doctor are covered as shell commands."""
 SIBLINGS = {

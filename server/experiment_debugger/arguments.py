@@ -46,3 +46,29 @@ PictureWanted = Annotated[bool, Param("An image instead of numbers", surface="mc
 PictureFile = Annotated[
     str | None, Param("Also draw them into this new file", metavar="FILE.png", surface="cli", name="plot")
 ]
+
+Argv = Annotated[list[str] | None, Param("Command as a list, instead of the run's own; no shell")]
+Tries = Annotated[
+    list[str] | None,
+    Param(
+        "One change each, compared with the same command unchanged: fp32, half-batch, workers=N, lr/10, no-compile, "
+        "blocking, one-process, deterministic",
+        metavar="T",
+        name="try",
+    ),
+]
+Steps = Annotated[int | None, Param("Stop after N optimizer steps", metavar="N", ge=1)]
+Seconds = Annotated[
+    int | None,
+    Param("Wall clock; more than 45 only with start", cli_help="Wall clock (default 45)", metavar="S", ge=1, le=86_400),
+]
+Checkpoint = Annotated[str | None, Param("Resume from this checkpoint", metavar="CKPT")]
+Commit = Annotated[str | None, Param("Commit to test, e.g. HEAD to prove a fix (default: the run's)", metavar="COMMIT")]
+InPlace = Annotated[bool, Param("Run in the project itself, where no worktree can be made")]
+Start = Annotated[bool, Param("Return an id at once; poll it", surface="mcp")]
+Poll = Annotated[str | None, Param("Id of a started test", surface="mcp")]
+Cancel = Annotated[str | None, Param("Id of a started test to end", surface="mcp")]
+PassEnv = Annotated[
+    list[str] | None,
+    Param("Let this withheld variable through", metavar="NAME", surface="cli"),
+]

@@ -18,14 +18,15 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NoReturn, get_args, get_origin
 
 from experiment_debugger import __version__
-from experiment_debugger.api import COMMANDS, TYPED, structured
-from experiment_debugger.command import Command, Param, Parameter
+from experiment_debugger.api import ALLOW_RUN, COMMANDS, structured
+from experiment_debugger.command import CALL, Call, Command, Param, Parameter
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.report.budget import TextAnswer, compact, error_line
 
 PROGRAM = "experiment-debugger"
 DEBUG_VARIABLE = "EXPERIMENT_DEBUGGER_DEBUG"
 STDIN = "-"
+ARGV = "argv"
 OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
 STATUS = {"healthy": 0, "failure": 1, "inconclusive": 3}
 """Exit codes of `--exit-code`."""
@@ -70,8 +71,14 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status."""
-    arguments = _parser().parse_args(argv)
-    typed = TYPED.set(True)
+    words, given = _split(list(sys.argv[1:] if argv is None else argv))
+    parser = _parser()
+    arguments = parser.parse_args(words)
+    if given is not None and not hasattr(arguments, ARGV):
+        parser.error(f"{arguments.command.verb} takes no command after --")
+    if given is not None:
+        arguments.argv = given
+    call = CALL.set(_call(arguments))
     try:
         return _answer(arguments.command, arguments)
     except DebuggerError as problem:
@@ -88,11 +95,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         kind = type(problem).__name__
         return _fail(f"internal error: {kind}: {problem} (set {DEBUG_VARIABLE}=1 for the traceback)", INTERNAL)
     finally:
-        TYPED.reset(typed)
+        CALL.reset(call)
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
+    """The words for the parser, and those behind `--`, which are a command of the user's."""
+    if "--" not in words:
+        return words, None
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
+
+
+def _call(arguments: argparse.Namespace) -> Call:
+    consent = getattr(arguments, "yes", False) or os.environ.get(ALLOW_RUN) == "1"
+    return Call(typed=True, consent=consent, progress=_show_progress)
+
+
+def _show_progress(done: float, total: float, message: str) -> None:
+    """One line that is drawn over itself, for people only."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{done:.0f} of at most {total:.0f} s  {message}" if message else "\r\x1b[K")
+        sys.stderr.flush()
 
 
 def _answer(command: Command, arguments: argparse.Namespace) -> int:
     values = {parameter.argument: getattr(arguments, parameter.name) for parameter in command.of("cli")}
+    if command.question is not None and not CALL.get().consent and (question := command.question(**values)):
+        _write(f"{question}\nNothing was started. To start it: the same with --yes.")
+        return OK
     result = command.function(**_with_stdin(command, values))
     if arguments.json:
         _write(compact(structured(result)))
@@ -143,6 +173,8 @@ def _parser() -> Parser:
         verb.set_defaults(command=command, json=False, exit_code=False)
         for parameter in command.of("cli"):
             _add(verb, parameter)
+        if command.question is not None:
+            verb.add_argument("--yes", action="store_true", help="start it without asking")
         if command in COMMANDS:
             verb.add_argument("--json", action="store_true", help="print data instead of text")
         if command.exit_code:
@@ -152,7 +184,16 @@ def _parser() -> Parser:
 
 def _add(verb: Parser, parameter: Parameter) -> None:
     about = parameter.about
+    if parameter.name == ARGV:  # stands behind --, see `_split`
+        verb.set_defaults(argv=None)
+        return
+    if parameter.type is bool:
+        verb.add_argument(_option(parameter), action="store_true", help=_help(parameter))
+        return
     options: dict[str, Any] = {"help": _help(parameter), "metavar": about.metavar}
+    if get_origin(parameter.type) is list:
+        verb.add_argument(_option(parameter), dest=parameter.name, nargs="+", action="extend", **options)
+        return
     if get_origin(parameter.type) is Literal:
         options["choices"] = get_args(parameter.type)
     elif parameter.type is not str:
@@ -162,7 +203,11 @@ def _add(verb: Parser, parameter: Parameter) -> None:
         options |= {} if parameter.required else {"nargs": "?"}
         verb.add_argument(parameter.name, default=default, **options)
     else:
-        verb.add_argument(f"--{parameter.name.replace('_', '-')}", default=default, **options)
+        verb.add_argument(_option(parameter), default=default, **options)
+
+
+def _option(parameter: Parameter) -> str:
+    return f"--{parameter.name.replace('_', '-')}"
 
 
 def _help(parameter: Parameter) -> str:

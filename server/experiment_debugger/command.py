@@ -9,14 +9,37 @@ Nothing here imports pydantic or mcp, because `--help` must not wait for them.
 from __future__ import annotations
 
 import inspect
+import threading
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 Surface = Literal["both", "cli", "mcp"]
 BARE = types.UnionType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a surface tells a verb beside its arguments.
+
+    `typed`: a person typed the arguments; only then may a path lead out of the project. `consent`: the user, or the
+    operator, has agreed that the verb starts a command; `agreed` is the question as it was shown to them. `progress`
+    takes (seconds done, seconds planned, message) from any thread; `cancelled` is set when nobody waits for the answer
+    any more.
+    """
+
+    typed: bool = False
+    consent: bool = False
+    agreed: str | None = None
+    progress: Callable[[float, float, str], None] = lambda _done, _total, _message: None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+NOBODY = Call()
+CALL: ContextVar[Call] = ContextVar("CALL", default=NOBODY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +87,8 @@ class Command:
     """One verb. Its name, description and inputs are those of the function.
 
     `show` renders a structured answer for people; `exit_code` offers the option that turns a verdict into a status;
-    `picture` says that the answer may be an image alone.
+    `picture` says that the answer may be an image alone. `question` marks a verb that starts a command: it takes the
+    verb's arguments, has no side effects, and gives what the user must agree to (None: nothing would be started).
     """
 
     function: Callable[..., Any]
@@ -73,6 +97,7 @@ class Command:
     show: Callable[[Any], str] = str
     exit_code: bool = False
     picture: bool = False
+    question: Callable[..., str | None] | None = None
     surface: Surface = "both"
     read_only: bool = True
     destructive: bool = False

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from experiment_debugger.diagnose.onset import traceback_of
 from experiment_debugger.evidence import RunEvidence, quote_of
+from experiment_debugger.git import commit_now, uncommitted_changes
 from experiment_debugger.models import (
     ArtifactFact,
     AttemptFact,
@@ -25,7 +23,6 @@ from experiment_debugger.run import Artifact
 
 MOST_ARTIFACTS = 60
 """More files than any answer shows; `omitted` counts the others. All other lists are cut by the answer's budget."""
-GIT_SECONDS = 5.0
 BITS = 64
 HARDWARE = ("gpu", "driver", "cuda", "world_size")
 _ELSEWHERE = (
@@ -47,7 +44,6 @@ def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:
     """The context of a run from what was read of it."""
     run = evidence.run
     facts = dict(_facts(evidence))
-    commit_now, dirty = _git(run.project.root)
     return RunContext(
         run=RunFact(
             id=run.id,
@@ -62,8 +58,8 @@ def gather(evidence: RunEvidence, diagnosis: Diagnosis) -> RunContext:
         config=_config(evidence),
         command=_command(evidence, facts),
         commit_of_run=_commit(evidence, facts),
-        commit_now=commit_now,
-        dirty=dirty,
+        commit_now=commit_now(run.project.root),
+        dirty=uncommitted_changes(run.project.root),
         environment={name: said for name, said in facts.items() if name not in _NOT_ENVIRONMENT},
         hardware={name: facts[name] for name in HARDWARE if name in facts},
         error=_error(evidence, diagnosis),
@@ -132,42 +128,6 @@ def _commit(evidence: RunEvidence, facts: dict[str, Said]) -> Said | None:
     if evidence.run.declared.commit:
         return Said(value=evidence.run.declared.commit, at=evidence.run.declared.commit_at or "")
     return facts.get("commit")
-
-
-def _git(root: Path) -> tuple[str | None, bool | None]:
-    """(commit checked out now, uncommitted changes) of the project's own repository; None without one."""
-    if not os.path.exists(root / ".git"):
-        return None, None
-    commit = _git_output(root, "rev-parse", "HEAD")
-    options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
-    status = _git_output(root, "status", *options, env={**os.environ, **_without_filters(root)})
-    return commit, None if status is None else bool(status)
-
-
-def _without_filters(root: Path) -> dict[str, str]:
-    """Settings that switch the repository's own content filters off: `git status` would start their programs."""
-    wanted = ("--includes", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|smudge|required)$")
-    listed = _git_output(root, "config", "--show-scope", *wanted) or ""
-    scoped = (line.partition("\t") for line in listed.split("\n"))
-    names = [name for scope, _, name in scoped if name and scope not in {"system", "global"}]
-    values = {f"GIT_CONFIG_KEY_{index}": name for index, name in enumerate(names)}
-    values |= {
-        f"GIT_CONFIG_VALUE_{index}": "false" if name.endswith(".required") else "" for index, name in enumerate(names)
-    }
-    return {**values, "GIT_CONFIG_COUNT": str(len(names))}
-
-
-def _git_output(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str | None:
-    """Output of one read-only git command; hooks and locks of the repository are left alone."""
-    try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(root), *arguments],
-            capture_output=True, text=True, encoding="utf-8", errors="replace", timeout=GIT_SECONDS, check=False,
-            env=env,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _error(evidence: RunEvidence, diagnosis: Diagnosis) -> ErrorFact | None:

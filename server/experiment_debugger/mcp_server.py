@@ -16,7 +16,9 @@ import socket
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
+import anyio.to_thread
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context, ElicitationResult
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
@@ -24,7 +26,8 @@ from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from experiment_debugger import __version__, api, models
-from experiment_debugger.command import Command, Parameter
+from experiment_debugger.command import CALL, NOBODY, Command, Parameter
+from experiment_debugger.consent import Asking, Consent, Question, call_agreed, named_as_in_python
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.report.budget import Picture, TextAnswer, compact, error_line, speakable
 
@@ -98,15 +101,18 @@ def main() -> None:
 
 def _tool(command: Command) -> Tool:
     arguments = create_model(f"{command.tool}_arguments", __base__=Arguments, **_fields(command))
+    asking = Asking(command) if command.question is not None else None
     return StrictTool(
-        fn=_function(command),
+        fn=_starting(command) if asking else _function(command),
         name=command.tool,
         title=command.title,
         description=command.description,
         parameters=_slim(arguments.model_json_schema()),
         fn_metadata=FuncMetadata(arg_model=arguments, output_schema=_output_schema(command)),
-        is_async=False,
-        context_kwarg=None,
+        is_async=asking is not None,
+        context_kwarg="context" if asking else None,
+        resolved_params=asking.resolved if asking else {},
+        resolver_plans=asking.plans if asking else {},
         annotations=ToolAnnotations(
             read_only_hint=command.read_only,
             destructive_hint=command.destructive,
@@ -140,24 +146,51 @@ def _spoken(value: Any) -> Any:
 
 def _function(command: Command) -> Callable[..., CallToolResult]:
     """The verb as the server calls it: answers leave clean, and errors meant for the user reach the model."""
-    arguments = {parameter.name: parameter.argument for parameter in command.of("mcp")}
 
     def call(**values: Any) -> CallToolResult:
-        api.TYPED.set(False)  # `serve` was typed on a command line, what a model writes was not
-        try:
-            result = command.function(**{arguments[name]: value for name, value in values.items()})
-        except DebuggerError as problem:
-            raise ToolError(error_line(str(problem))) from problem
-        if isinstance(result, TextAnswer):
-            return CallToolResult(content=[TextContent(type="text", text=speakable(result.text))])
-        if isinstance(result, Picture):  # alone: assistants drop images next to text or structured content
-            data = base64.b64encode(result.png).decode("ascii")
-            return CallToolResult(content=[ImageContent(type="image", data=data, mime_type="image/png")])
-        data = api.structured(result)
-        # Clients that do not read the structured part get the same JSON as text, compact.
-        return CallToolResult(content=[TextContent(type="text", text=compact(data))], structured_content=data)
+        CALL.set(NOBODY)  # `serve` was typed on a command line, what a model writes was not
+        return _answer(command, values)
 
     return call
+
+
+def _starting(command: Command) -> Callable[..., Any]:
+    """A verb that starts a command: it runs in a thread, and ends what it has started when the client goes away."""
+
+    async def call(
+        context: Context[Any, Any], question: Question, consent: ElicitationResult[Consent], **values: Any
+    ) -> CallToolResult:
+        how = call_agreed(context, question, consent)
+
+        def work() -> CallToolResult:
+            CALL.set(how)
+            return _answer(command, values)
+
+        try:
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+        finally:
+            how.cancelled.set()
+
+    return call
+
+
+def _answer(command: Command, values: dict[str, Any]) -> CallToolResult:
+    try:
+        result = command.function(**named_as_in_python(command, values))
+    except DebuggerError as problem:
+        raise ToolError(error_line(str(problem))) from problem
+    return _content(result)
+
+
+def _content(result: Any) -> CallToolResult:
+    if isinstance(result, TextAnswer):
+        return CallToolResult(content=[TextContent(type="text", text=speakable(result.text))])
+    if isinstance(result, Picture):  # alone: assistants drop images next to text or structured content
+        data = base64.b64encode(result.png).decode("ascii")
+        return CallToolResult(content=[ImageContent(type="image", data=data, mime_type="image/png")])
+    data = api.structured(result)
+    # Clients that do not read the structured part get the same JSON as text, compact.
+    return CallToolResult(content=[TextContent(type="text", text=compact(data))], structured_content=data)
 
 
 def _output_schema(command: Command) -> dict[str, Any] | None:

@@ -46,11 +46,12 @@ TRACKERS = frozenset({"tensorboard", "wandb", "metrics"})
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """All that was read of a run, what every rule found in it (the suppressed aside), and the diagnosis."""
+    """All that was read of a run, what became of every rule (the suppressed aside), and the diagnosis."""
 
     evidence: RunEvidence
     findings: tuple[Finding, ...]
     diagnosis: Diagnosis
+    outcomes: tuple[Outcome, ...]
 
 
 def examine(run: Run, *, mode: Mode | None = None) -> Examination:
@@ -109,7 +110,7 @@ def _examination(evidence: RunEvidence, book: Rulebook, mode: Mode | None) -> Ex
         coverage=_coverage(evidence),
         omitted=_omitted(beyond, consequences),
     )
-    return Examination(evidence, tuple(findings), diagnosis)
+    return Examination(evidence, tuple(findings), diagnosis, tuple(outcomes))
 
 
 def _hinted_first(ranked: Ranked, hint: Mode | None) -> list[Finding]:

@@ -36,15 +36,25 @@ def read_config(path: Path) -> dict[str, Any]:
     except OSError as problem:
         raise UnreadableArtifact(f"{path.name}: {problem.strerror or problem}") from None
     try:
-        return dict(_dotted(_parse(path, text)))
+        return dict(_dotted(_parse(text, path.name)))
     except (ValueError, RecursionError) as problem:
         raise UnreadableArtifact(
             f"{path.name}: expected {path.suffix.lstrip('.')}, found: {str(problem)[:160]}"
         ) from None
 
 
-def _parse(path: Path, text: str) -> Any:
-    return json.loads(text) if path.suffix == ".json" else _parse_yaml(text)
+def settings_of(text: str, name: str) -> dict[str, Any]:
+    """Dotted keys of a YAML or JSON text by the name of its file; none where it is broken or something else."""
+    if len(text) > LARGEST_CONFIG or not name.endswith((".yaml", ".yml", ".json")):
+        return {}
+    try:
+        return dict(_dotted(_parse(text, name)))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _parse(text: str, name: str) -> Any:
+    return json.loads(text) if name.endswith(".json") else _parse_yaml(text)
 
 
 def _parse_yaml(text: str) -> Any:

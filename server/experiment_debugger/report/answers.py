@@ -120,10 +120,10 @@ def debug_answer(
     facts = as_dict(context.model_copy(update={"artifacts": ()})) if context else None
     data = speakable({"context": facts, "diagnosis": as_dict(diagnosis), "collect": list(collect)})
     plan = (
-        *_inside("diagnosis", DIAGNOSIS_PLAN[:EASY_CUTS]),
-        *_inside("context", CONTEXT_IN_DEBUG),
-        *_inside("diagnosis", DIAGNOSIS_PLAN[EASY_CUTS:]),
-        *_inside("context", CONTEXT_AT_LAST),
+        *inside("diagnosis", DIAGNOSIS_PLAN[:EASY_CUTS]),
+        *inside("context", CONTEXT_IN_DEBUG),
+        *inside("diagnosis", DIAGNOSIS_PLAN[EASY_CUTS:]),
+        *inside("context", CONTEXT_AT_LAST),
         *LAST_RESORT,
     )
     answer = build(*shrink(data, plan, lambda *parts: build(*parts).size(), capacity(max_tokens)))
@@ -168,7 +168,7 @@ def fitted_context(context: Tree, max_tokens: int) -> Tree:
     return build(*shrink(speakable(context), CONTEXT_PLAN, measure, capacity(max_tokens)))
 
 
-def _inside(key: str, plan: Sequence[Step]) -> list[Step]:
+def inside(key: str, plan: Sequence[Step]) -> list[Step]:
     """The plan for data that stands one key deeper."""
     return [step if isinstance(step, Squeeze) else replace(step, path=f"{key}.{step.path}") for step in plan]
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from experiment_debugger.evidence import FileEvidence, RunEvidence, quote_of
 from experiment_debugger.models import Evidence, Finding, Position
 from experiment_debugger.readers.series import Series
+from experiment_debugger.readers.timestamps import Clock
 from experiment_debugger.rules.base import run_detector
 from experiment_debugger.rules.rulebook import Rulebook
 from experiment_debugger.rules.series import point, series_finding
@@ -24,6 +25,8 @@ MANY_INTERVALS = 20
 """A stall is also this many times the usual distance between two reports."""
 NO_NEW_POINT = 1800.0
 """Seconds without a new metric while the machine was still sampled: SageMaker's StalledTrainingRule."""
+TIME_LIMIT = "slurm-time-limit"
+"""Its line says when the job was ended: `*** JOB 42 ON node01 CANCELLED AT 2026-03-02T12:00:00 DUE TO TIME LIMIT ***`."""
 TRAINED = frozenset({"loss", "eval-loss", "grad-norm", "learning-rate", "metric", "step-time", "throughput"})
 SAMPLED = frozenset({"gpu-utilisation", "gpu-temperature", "gpu-power", "cpu-utilisation", "host-memory"})
 
@@ -56,9 +59,14 @@ def log_stops_mid_run(evidence: RunEvidence, book: Rulebook) -> Iterator[Finding
         Position(
             path=main.name, line=last, step=main.steps_before(last), time=main.last_time, attempt=main.artifact.attempt
         ),
-        (_quoted(entry) for entry in (main, witness, dumped) if entry is not None),
+        (_quoted(entry) for entry in _distinct(main, witness, dumped)),
         title=f"the log stops in the middle of training{hours}",
     )
+
+
+def _distinct(*entries: FileEvidence | None) -> list[FileEvidence]:
+    """The files that are there, each once."""
+    return list({entry.name: entry for entry in entries if entry is not None}.values())
 
 
 def _main_log(evidence: RunEvidence) -> FileEvidence | None:
@@ -90,6 +98,10 @@ def _silence(main: FileEvidence, evidence: RunEvidence) -> tuple[float, FileEvid
     """(seconds, file) of the latest sign of life after the main log's last report, if that is long enough."""
     times = main.times()
     last = times[-1] if times else main.last_time
+    usual = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 2 else 0.0
+    limit = _time_limit(main)
+    if times and limit is not None and limit - times[-1] >= max(SHORTEST_STALL, MANY_INTERVALS * usual):
+        return limit - times[-1], main
     others = [
         entry
         for entry in evidence.files
@@ -99,8 +111,13 @@ def _silence(main: FileEvidence, evidence: RunEvidence) -> tuple[float, FileEvid
     if last is None or witness is None or witness.last_time is None:
         return 0.0, None
     gap = witness.last_time - last
-    usual = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 2 else 0.0
     return (gap, witness) if gap >= max(SHORTEST_STALL, MANY_INTERVALS * usual) else (0.0, None)
+
+
+def _time_limit(main: FileEvidence) -> float | None:
+    """When the scheduler ended the job, where its line stands in the same log."""
+    ends = [match.groups.get("time", "") for match in main.matches if match.rule == TIME_LIMIT]
+    return Clock().read(ends[-1]) if ends else None
 
 
 def _quoted(entry: FileEvidence) -> Evidence:

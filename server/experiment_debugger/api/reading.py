@@ -1,15 +1,10 @@
-"""The verbs: one function each. Both surfaces are built from COMMANDS; the first lines of a docstring are its help.
-
-Everything heavy is imported inside the functions, so that listing verbs and `--help` cost next to nothing.
-"""
+"""The verbs that only read: one function each; the first lines of a docstring are its help."""
 
 # No `from __future__ import annotations` here: the surfaces read the annotations of these functions as objects.
 
-import os
-from contextvars import ContextVar
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from experiment_debugger.api.places import examined, mode_named, project_of, run_of
 from experiment_debugger.arguments import (
     Keys,
     MaxTokens,
@@ -27,18 +22,12 @@ from experiment_debugger.arguments import (
     RunIdOrStdin,
     StepRange,
 )
-from experiment_debugger.command import Command, Param
+from experiment_debugger.command import Param
 from experiment_debugger.errors import DebuggerError
-from experiment_debugger.report.budget import DEFAULT_TOKENS, Picture, TextAnswer, Tree, speakable
+from experiment_debugger.report.budget import DEFAULT_TOKENS, Picture, TextAnswer
 
 if TYPE_CHECKING:
-    from experiment_debugger.diagnose import Examination
     from experiment_debugger.models import Diagnosis, Mode
-    from experiment_debugger.project import Project
-    from experiment_debugger.run import Run
-
-TYPED: ContextVar[bool] = ContextVar("TYPED", default=False)
-"""True when a person typed the arguments: only then may a path lead out of the project."""
 
 
 def debug(
@@ -61,9 +50,9 @@ def debug(
         diagnosis = _diagnose_text(text, run_id, hint, project)
         return debug_answer(diagnosis, max_tokens, collect=to_collect(diagnosis, hint))
     if run_id is None:
-        evidence, diagnosis, notes = newest_failed(_project(project), hint)
+        evidence, diagnosis, notes = newest_failed(project_of(project), hint)
     else:
-        done, notes = _examine(_resolve(run_id, _project(project)), hint), []
+        done, notes = examined(run_of(run_id, project_of(project)), hint), []
         evidence, diagnosis = done.evidence, done.diagnosis
     notes += notes_on(evidence, diagnosis, hint)
     return debug_answer(diagnosis, max_tokens, gather(evidence, diagnosis), to_collect(diagnosis, hint), notes)
@@ -83,8 +72,8 @@ def gather_run_context(
     from experiment_debugger.report.answers import fitted_context
 
     if run_id is None:
-        return fitted_context(runs_of(_project(project)), max_tokens)
-    done = _examine(_resolve(run_id, _project(project)))
+        return fitted_context(runs_of(project_of(project)), max_tokens)
+    done = examined(run_of(run_id, project_of(project)))
     context = gather(done.evidence, done.diagnosis)
     return fitted_context(as_dict(context), max_tokens)
 
@@ -107,7 +96,7 @@ def read_run_logs(
     from experiment_debugger.report.window import window_answer
     from experiment_debugger.window import read_window
 
-    run = _resolve(run_id, _project(project))
+    run = run_of(run_id, project_of(project))
     window = read_window(
         run,
         around=around,
@@ -143,9 +132,9 @@ def read_run_metrics(
     from experiment_debugger.report.plot import draw, new_picture, write_picture
 
     target = new_picture(plot_file) if plot_file is not None else None
-    place = _project(project)
-    other = _examine(_resolve(with_run, place)) if with_run is not None else None
-    view = read_metrics(_examine(_resolve(run_id, place)), Wanted(keys, roles, steps, rank), other)
+    place = project_of(project)
+    other = examined(run_of(with_run, place)) if with_run is not None else None
+    view = read_metrics(examined(run_of(run_id, place)), Wanted(keys, roles, steps, rank), other)
     if target is None and not plot:
         return fitted_metrics(view, points, max_tokens)
     chart = chart_of(view, chosen=bool(keys or roles))
@@ -170,7 +159,7 @@ def classify_failure(
     hint = mode_named(mode)
     if text is not None:
         return fitted_diagnosis(_diagnose_text(text, run_id, hint, project), max_tokens)
-    return fitted_diagnosis(_examine(_resolve(run_id, _project(project)), hint).diagnosis, max_tokens)
+    return fitted_diagnosis(examined(run_of(run_id, project_of(project)), hint).diagnosis, max_tokens)
 
 
 def explain(
@@ -183,7 +172,7 @@ def explain(
     from experiment_debugger.report.explain import explain_answer
     from experiment_debugger.rules.rulebook import load_rulebook
 
-    return explain_answer(name, load_rulebook(_project(None).own_signatures), max_tokens)
+    return explain_answer(name, load_rulebook(project_of(None).own_signatures), max_tokens)
 
 
 def list_modes() -> str:
@@ -194,92 +183,9 @@ def list_modes() -> str:
     return modes_index(load_rulebook())
 
 
-def show_diagnosis(diagnosis: "Diagnosis") -> str:
-    """The answer of `classify_failure` for people."""
-    from experiment_debugger.report.markdown import debug_markdown
-
-    return debug_markdown(diagnosis)
-
-
-def show_context(context: Tree) -> str:
-    """The answer of `gather_run_context` for people."""
-    from experiment_debugger.report.context import context_markdown
-
-    return context_markdown(context)
-
-
-def show_metrics(metrics: Tree) -> str:
-    """The answer of `read_run_metrics` for people."""
-    from experiment_debugger.report.metrics import metrics_markdown
-
-    return metrics_markdown(metrics)
-
-
-COMMANDS: tuple[Command, ...] = (
-    Command(debug, title="Debug a run", exit_code=True),
-    Command(gather_run_context, title="Gather the context of a run", result="structured", show=show_context),
-    Command(read_run_logs, title="Read the logs of a run"),
-    Command(read_run_metrics, title="Read the metrics of a run", result="structured", show=show_metrics, picture=True),
-    Command(classify_failure, title="Classify a failure", result="structured", show=show_diagnosis, exit_code=True),
-    Command(explain, title="Explain a mode, cause or rule"),
-)
-
-
-def mode_named(name: str | None) -> "Mode | None":
-    """The mode that a user means by nan, oom, slow, ... or by its full name."""
-    from experiment_debugger.models import MODE_ALIASES
-
-    if name is None:
-        return None
-    if name not in MODE_ALIASES:
-        raise DebuggerError(f"Unknown mode '{name}'; expected one of {', '.join(MODE_ALIASES)}.")
-    return MODE_ALIASES[name]
-
-
-def _project(folder: str | None) -> "Project":
-    """The project. A folder that a person typed is taken; one that came over MCP must lie inside the server's own."""
-    from experiment_debugger.project import find_project
-
-    here, env = _working_folder(), dict(os.environ)
-    if folder is None:
-        return find_project(None, here, env)
-    if not TYPED.get():
-        folder = str(find_project(None, here, env).confined(folder))
-    return find_project(Path(folder), here, env)
-
-
-def _working_folder() -> Path:
-    try:
-        return Path.cwd()
-    except OSError:
-        raise DebuggerError("expected a working folder; found that it is gone; change to one that exists") from None
-
-
-def _resolve(run_id: str | None, project: "Project") -> "Run":
-    from experiment_debugger.run import resolve
-
-    return resolve(project, run_id, typed_path_allowed=TYPED.get())
-
-
-def _examine(run: "Run", hint: "Mode | None" = None) -> "Examination":
-    """Everything that is read of a run, once, what was found in it, and the diagnosis."""
-    from experiment_debugger.diagnose import examine
-
-    return examine(run, mode=hint)
-
-
 def _diagnose_text(text: str, run_id: str | None, hint: "Mode | None", project: str | None) -> "Diagnosis":
     from experiment_debugger.diagnose import diagnose_text
 
     if run_id is not None:
         raise DebuggerError(f"Expected a run or pasted text, found both (run '{run_id}'); give one of them.")
-    return diagnose_text(text, mode=hint, own_signatures=_project(project).own_signatures)
-
-
-def structured(result: Any) -> Any:
-    """An answer as plain data, the same on every surface: no empty keys, no lone surrogates."""
-    from experiment_debugger.models import Frozen, as_dict
-
-    if isinstance(result, TextAnswer):
-        return speakable(result.as_json())
-    return speakable(as_dict(result) if isinstance(result, Frozen) else result)
+    return diagnose_text(text, mode=hint, own_signatures=project_of(project).own_signatures)

@@ -1,0 +1,107 @@
+"""What a job script says about folders, as far as it can be known without running it.
+
+OUT=/scratch/$USER/run42         assignments: {"OUT": "/scratch/$USER/run42"}
+cd "$(dirname "$0")/.."          changes of folder: $(dirname "$0")/..
+--out $OUT/ckpt                  expanded with {"USER": "ann", "OUT": ...}: /scratch/ann/run42/ckpt
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping
+
+SHELL = (".sh", ".bash", ".sbatch", ".slurm", ".pbs")
+DEEPEST = 8
+_ASSIGNMENT = re.compile(r"^\s*(?:(?:export|readonly|local|declare)\s+)?([A-Za-z_]\w*)=(.*)$")
+_CHANGE = re.compile(r"(?:^|[;&|({]|\bthen\b|\bdo\b)\s*(?:cd|pushd)\s+(?:-[LP]\s+|--\s+)*(?=\S)")
+_SUBSTITUTION = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`")
+_OWN_PLACE = re.compile(r"\bdirname\b|\bpwd\b|BASH_SOURCE|\breadlink\b|\brealpath\b|show-toplevel")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
+_UNKNOWN = "\0"
+
+
+def is_shell(name: str, text: str) -> bool:
+    """Whether a file is a shell script, by its extension or first line."""
+    return name.endswith(SHELL) or (text.startswith("#!") and "sh" in text.partition("\n")[0])
+
+
+def script_lines(text: str) -> Iterator[str]:
+    """The lines of a shell script, continued ones joined; comments (also #SBATCH) say nothing to the shell."""
+    for line in text.replace("\\\n", " ").split("\n"):
+        if not line.lstrip().startswith("#"):
+            yield line
+
+
+def shell_words(line: str) -> list[str]:
+    """The words and operators of a line of shell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        return [word.removeprefix("export ") for word in lexer]
+    except ValueError:  # an open quote
+        return line.split()
+
+
+def assignments(text: str) -> dict[str, str]:
+    """Variables that a script sets, the last value of each, unexpanded."""
+    found = (_ASSIGNMENT.match(line) for line in script_lines(text))
+    return {one[1]: _first_word(one[2]) for one in found if one}
+
+
+def changes_of_folder(text: str) -> Iterator[str]:
+    """What stands behind `cd` and `pushd`, without the quotes around it."""
+    for line in script_lines(text):
+        yield from (_first_word(line[found.end() :]) for found in _CHANGE.finditer(line))
+
+
+def expanded(value: str, variables: Mapping[str, str], here: str) -> str | None:
+    """The value with variables put in; None where one is unknown. The script's own place is `here`."""
+    for _ in range(DEEPEST):
+        before = value
+        value = _SUBSTITUTION.sub(lambda found: _output_of(found[0], here), value)
+        value = _VARIABLE.sub(lambda found: _value(found, variables), value).replace('"', "")
+        if value == before:
+            break
+    return None if _UNKNOWN in value or "$" in value else value
+
+
+def is_own_place(value: str) -> bool:
+    """Whether a value begins with where the script is or runs: in a copy that is the copy."""
+    found = _SUBSTITUTION.match(value)
+    return bool(found and _OWN_PLACE.search(found[0])) or value.startswith(("$PWD", "${PWD}"))
+
+
+def _output_of(command: str, here: str) -> str:
+    if _OWN_PLACE.search(command):
+        return here
+    return os.path.join(tempfile.gettempdir(), "new") if "mktemp" in command else _UNKNOWN
+
+
+def _value(found: re.Match[str], variables: Mapping[str, str]) -> str:
+    default = found[3] if found[3] is not None else _UNKNOWN
+    return variables.get(found[1] or found[2]) or default
+
+
+def _first_word(text: str) -> str:
+    """The first word of shell text; quotes and substitutions may hold blanks, quotes around all of it are dropped."""
+    closing: list[str] = []
+    for index, char in enumerate(text):
+        inner = closing[-1] if closing else ""
+        if char == inner:
+            closing.pop()
+        elif inner == "'":
+            continue
+        elif char == "(" and (inner != '"' or text[index - 1] == "$"):
+            closing.append(")")
+        elif char in "\"'`" and not (inner == '"' and char == "'"):
+            closing.append(char)
+        elif not closing and char in " \t;&|)":
+            return _unquoted(text[:index])
+    return _unquoted(text)
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word

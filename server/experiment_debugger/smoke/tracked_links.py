@@ -1,0 +1,64 @@
+"""What git cannot bring into a worktree as it is used: links that lead outside, and submodules.
+
+logs -> /scratch/ann/logs                 an empty folder: the link would lead to the run's own logs
+data -> ../datasets                       a link to the same place by its absolute path
+current -> /home/ann/project/configs/a    the same place of the worktree
+third_party/lib (a submodule)             a link to the one that is checked out
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from experiment_debugger import git
+from experiment_debugger.smoke.output_folders import OutputFolders, inside
+
+LINK, SUBMODULE = "120000", "160000"
+
+
+def settle_links(root: Path, folder: Path, outputs: OutputFolders, artifacts: Sequence[Path]) -> Iterator[str]:
+    """Replace links of the worktree that lead out of it; a sentence for each that no longer is what it was."""
+    real = [os.path.realpath(path) for path in artifacts]
+    for name in (*_tracked(folder, LINK), *git.paths(folder, "ls-files", "--others", "-z")):
+        link = folder / name
+        if not link.is_symlink():
+            continue
+        place = os.path.realpath(root / name)
+        below = inside(root, place)
+        if below is not None and not below.startswith(".."):
+            _relink(link, folder / below, os.readlink(link))
+        elif outputs.holds(name) or any(path.startswith(place + os.sep) for path in real):
+            link.unlink()
+            link.mkdir()
+            yield f"{name} leads to {place}: an empty folder in the copy"
+        else:
+            _relink(link, Path(place), os.readlink(link))
+
+
+def _relink(link: Path, target: Path, text: str) -> None:
+    """Where the link's own text leads elsewhere from here, let it lead to the target."""
+    if os.path.realpath(os.path.join(link.parent, text)) != os.path.realpath(target):
+        link.unlink()
+        link.symlink_to(target)
+
+
+def settle_submodules(root: Path, folder: Path) -> tuple[list[str], list[str]]:
+    """Link submodules that are checked out in the project; (their names, sentences on those that are not)."""
+    linked, missing = [], []
+    for name in _tracked(folder, SUBMODULE):
+        source, target = root / name, folder / name
+        if source.is_dir() and os.listdir(source):
+            if target.is_dir() and not target.is_symlink():
+                target.rmdir()
+            target.symlink_to(source, target_is_directory=True)
+            linked.append(name)
+        else:
+            missing.append(f"{name} (a submodule): not checked out in the project")
+    return linked, missing
+
+
+def _tracked(folder: Path, mode: str) -> list[str]:
+    lines = git.paths(folder, "ls-files", "--stage", "-z")
+    return [line.partition("\t")[2] for line in lines if line.startswith(mode)]

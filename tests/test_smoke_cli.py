@@ -1,0 +1,164 @@
+"""run-smoke-test as people use it: a failure is reproduced at its commit, a fix proven at HEAD, no file touched."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import Cli, write
+from smoke_runs import SmokeProject, failed_project, processes_of
+
+
+@pytest.fixture
+def failed(tmp_path: Path) -> SmokeProject:
+    return failed_project(tmp_path / "project")
+
+
+def smoke(cli: Cli, failed: SmokeProject, *arguments: str, **more: Any) -> Any:
+    done = cli(
+        "run-smoke-test", *arguments, "--project", str(failed.root), "--json", "--yes", *more.pop("argv", ()), **more
+    )
+    assert done.code == 0, done.err
+    return done.data
+
+
+def files_of(root: Path) -> dict[str, str]:
+    """Everything of a project but git's own and our records."""
+    return {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not {".git", ".experiment-debugger"} & set(path.relative_to(root).parts)
+    }
+
+
+def test_a_failure_is_reproduced_at_the_commit_of_the_run(cli: Cli, failed: SmokeProject) -> None:
+    before = files_of(failed.root)
+    data = smoke(cli, failed, "42")
+    assert (data["verdict"], data["commit"], data["dirty"]) == ("reproduced", failed.broken, False), data["summary"]
+    assert data["proves"] == "the failure"
+    assert data["diagnosis"]["modes"][0]["mode"] == "crash"
+    assert "IndexError" in str(data["diagnosis"]["modes"][0]["evidence"])
+    assert data["artifacts"].startswith("unchanged")
+    assert files_of(failed.root) == before
+    assert failed.git("worktree", "list").count("\n") == 0
+
+
+def test_the_fix_is_proven_at_head(cli: Cli, failed: SmokeProject) -> None:
+    before = files_of(failed.root)
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    assert (data["verdict"], data["commit"]) == ("passed", failed.fixed), data["summary"]
+    assert data["proves"] == "the fix"
+    assert data["steps"] > 30
+    assert data["probes"]["loaded"] >= 1
+    assert files_of(failed.root) == before
+
+
+def test_the_records_are_read_like_a_run_and_are_no_run_of_the_project(cli: Cli, failed: SmokeProject) -> None:
+    data = smoke(cli, failed, "42")
+    again = cli("classify-failure", data["records"], "--project", str(failed.root), "--json").data
+    assert again["modes"][0]["mode"] == "crash"
+    runs = cli("gather-run-context", "--project", str(failed.root), "--json").data["runs"]
+    assert [run["id"] for run in runs] == ["42"]
+
+
+def test_without_consent_the_exact_command_is_printed_and_nothing_is_started(cli: Cli, failed: SmokeProject) -> None:
+    done = cli("run-smoke-test", "42", "--project", str(failed.root))
+    assert done.code == 0
+    assert "train.py" in done.out
+    assert "--yes" in done.out
+    assert failed.broken[:12] in done.out
+    assert not failed.started
+
+
+def test_the_operator_may_agree_once_for_all(cli: Cli, failed: SmokeProject) -> None:
+    done = cli(
+        "run-smoke-test", "42", "--project", str(failed.root), "--json", env={"EXPERIMENT_DEBUGGER_ALLOW_RUN": "1"}
+    )
+    assert done.data["verdict"] == "reproduced"
+
+
+def test_a_preflight_tests_the_tree_as_it_is_and_proves_nothing(cli: Cli, failed: SmokeProject) -> None:
+    write(failed.root / "train.py", (failed.root / "train.py").read_text(encoding="utf-8").replace("0.5", "0.25"))
+    data = smoke(cli, failed, argv=["--", "python", "train.py"])
+    assert (data["verdict"], data["dirty"], data["proves"]) == ("passed", True, "nothing"), data["summary"]
+    assert data["argv"][-1] == "train.py"
+
+
+def test_a_preflight_that_fails_says_so(cli: Cli, failed: SmokeProject) -> None:
+    write(failed.root / "train.py", "import nowhere_to_be_found\n")
+    data = smoke(cli, failed, argv=["--", "python", "train.py"])
+    assert data["verdict"] == "different-failure"
+    assert data["summary"].startswith("Failed")
+
+
+def test_another_failure_is_not_the_failure(cli: Cli, failed: SmokeProject) -> None:
+    write(failed.root / "train.py", "print('step 1/40 loss 0.5')\nprint({}['loss'])\n")
+    failed.git("commit", "--quiet", "--all", "--message", "worse")
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    assert data["verdict"] == "different-failure", data["summary"]
+
+
+def test_ending_before_the_onset_is_no_proof(cli: Cli, failed: SmokeProject) -> None:
+    data = smoke(cli, failed, "42", "--at", "HEAD", argv=["--", "python", "train.py", "--steps", "20"])
+    assert data["verdict"] == "inconclusive"
+    assert "onset" in data["summary"]
+    assert data["proves"] == "nothing"
+
+
+def test_an_input_that_is_missing_is_named_and_is_no_failure_of_the_code(cli: Cli, failed: SmokeProject) -> None:
+    (failed.root / "data" / "samples.json").unlink()
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    assert data["verdict"] == "inconclusive", data["summary"]
+    assert "data/samples.json" in data["summary"]
+
+
+def test_a_variable_that_was_withheld_is_named(cli: Cli, failed: SmokeProject) -> None:
+    code = "import os\n\nprint(os.environ['HF_TOKEN'][:0])\n"
+    write(failed.root / "train.py", code + (failed.root / "train.py").read_text(encoding="utf-8"))
+    failed.git("commit", "--quiet", "--all", "--message", "token")
+    env = {"HF_TOKEN": "not-a-token"}
+    data = smoke(cli, failed, "42", "--at", "HEAD", env=env)
+    assert data["verdict"] == "inconclusive"
+    assert "HF_TOKEN" in data["summary"]
+    data = smoke(cli, failed, "42", "--at", "HEAD", "--pass-env", "HF_TOKEN", env=env)
+    assert data["verdict"] == "passed", data["summary"]
+
+
+def test_without_a_probe_nothing_is_passed(cli: Cli, failed: SmokeProject) -> None:
+    data = smoke(cli, failed, "42", "--at", "HEAD", argv=["--", "bash", "-c", "env -u PYTHONPATH python train.py"])
+    assert data["verdict"] == "inconclusive", data["summary"]
+    assert "probe" in data["summary"]
+
+
+def test_a_project_without_git_is_refused_and_run_in_place_on_demand(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path / "bare" / "train.py", "for step in range(5):\n    print(f'step {step} loss 0.5')\n")
+    words = ("--project", str(tmp_path / "bare"), "--yes", "--json")
+    refused = cli("run-smoke-test", *words, "--", "python", "train.py")
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1
+    assert "--in-place" in refused.err
+    done = cli("run-smoke-test", *words, "--in-place", "--", "python", "train.py")
+    assert done.data["verdict"] == "passed", done.data["summary"]
+
+
+def test_bad_input_is_one_clear_line(cli: Cli, failed: SmokeProject) -> None:
+    project = ("--project", str(failed.root), "--yes")
+    for words in (
+        ("run-smoke-test", *project),
+        ("run-smoke-test", "43", *project),
+        ("run-smoke-test", "42", "--at", "0123abc", *project),
+        ("run-smoke-test", "42", "--try", "luck", *project),
+        ("run-smoke-test", "42", "--steps", "0", *project),
+        ("debug", "42", "--project", str(failed.root), "--", "python"),
+    ):
+        done = cli(*words)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), (words, done)
+
+
+def test_no_process_is_left(cli: Cli, failed: SmokeProject) -> None:
+    data = smoke(cli, failed, "42", "--seconds", "3", argv=["--", "python", "train.py", "--pause", "1"])
+    assert data["stopped"] == "timeout"
+    assert data["verdict"] == "timed-out"
+    assert not processes_of(data["id"])
