@@ -71,7 +71,7 @@ class Asking:
                 return NothingToAsk()
             return Elicit(asked.text, Consent) if _can_ask(context) else NoWayToAsk()
 
-        names = [parameter.name for parameter in command.of("mcp")]
+        names = [parameter.argument for parameter in command.of("mcp")]
         _sign(question, dict.fromkeys(names))
         _sign(consent, {"asked": _annotated(Question, question), "context": Context[Any, Any]})
         self.resolved: dict[str, Any] = {
@@ -96,12 +96,6 @@ def call_agreed(context: Context[Any, Any], question: Question, consent: Elicita
     return Call(consent=True, agreed=question.text, progress=_reporter(context), cancelled=threading.Event())
 
 
-def named_as_in_python(command: Command, values: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call under the names that the function gives them: `try` is no name of Python's."""
-    arguments = {parameter.name: parameter.argument for parameter in command.of("mcp")}
-    return {arguments[name]: value for name, value in values.items()}
-
-
 def _question_of(command: Command) -> Callable[..., Question]:
     ask = command.question
     assert ask is not None  # noqa: S101 (only verbs with a question come here)
@@ -109,7 +103,7 @@ def _question_of(command: Command) -> Callable[..., Question]:
     def question(**values: Any) -> Question:
         CALL.set(NOBODY)
         try:
-            text = ask(**named_as_in_python(command, values))
+            text = ask(**values)
         except DebuggerError as problem:
             raise ToolError(error_line(str(problem))) from problem
         return Question(text=speakable(text))

@@ -27,7 +27,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from experiment_debugger import __version__, api, models
 from experiment_debugger.command import CALL, NOBODY, Command, Parameter
-from experiment_debugger.consent import Asking, Consent, Question, call_agreed, named_as_in_python
+from experiment_debugger.consent import Asking, Consent, Question, call_agreed
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.report.budget import Picture, TextAnswer, compact, error_line, speakable
 
@@ -123,7 +123,7 @@ def _tool(command: Command) -> Tool:
 
 
 def _fields(command: Command) -> dict[str, Any]:
-    return {parameter.name: _field(parameter) for parameter in command.of("mcp")}
+    return {parameter.argument: _field(parameter) for parameter in command.of("mcp")}
 
 
 def _field(parameter: Parameter) -> tuple[Any, Any]:
@@ -134,9 +134,10 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
     kind: Any = Annotated[parameter.type, field]
     if about.pattern:
         kind = Annotated[kind, BeforeValidator(_spoken)]
-    return (
-        (kind, ...) if parameter.required else (kind | None if parameter.default is None else kind, parameter.default)
-    )
+    name = parameter.name if parameter.name != parameter.argument else None  # `try` is no name of Python's
+    if parameter.required:
+        return kind, Field(validation_alias=name)
+    return kind | None if parameter.default is None else kind, Field(parameter.default, validation_alias=name)
 
 
 def _spoken(value: Any) -> Any:
@@ -176,7 +177,7 @@ def _starting(command: Command) -> Callable[..., Any]:
 
 def _answer(command: Command, values: dict[str, Any]) -> CallToolResult:
     try:
-        result = command.function(**named_as_in_python(command, values))
+        result = command.function(**values)
     except DebuggerError as problem:
         raise ToolError(error_line(str(problem))) from problem
     return _content(result)

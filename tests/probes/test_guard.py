@@ -57,7 +57,8 @@ def test_no_attempt_gets_through(programs: Programs) -> None:
     assert lines[0] == (
         f"experiment-debugger: {programs.folder}/out/last.pt belongs to the run's artifacts; write somewhere else"
     )
-    assert len(ran.rows("blocked")) == len(lines) == len(ATTEMPTS)
+    assert len(lines) == len(ATTEMPTS)
+    assert len(ran.rows("blocked")) == len(lines) + 1  # after a rename that fails, shutil.move tries to copy and remove
     assert ran.rows("blocked")[0] == {
         "kind": "blocked",
         "path": f"{programs.folder}/out/last.pt",
@@ -80,7 +81,8 @@ os.makedirs("runs/a")
 with tempfile.TemporaryDirectory() as folder:
     open(os.path.join(folder, "x"), "w").close()
 shutil.rmtree("runs")
-open(open("free.txt", "w").fileno(), "w", closefd=False)
+file = open("free.txt", "w")
+open(file.fileno(), "w", closefd=False)
 """,
     )
     assert (ran.code, ran.err) == (0, "")
@@ -127,7 +129,7 @@ def test_safetensors_is_watched_where_it_is_used(programs: Programs) -> None:
     )
     programs.write(
         "safetensors/torch.py",
-        "from safetensors import serialize_file\ndef save_file(tensors, filename):\n    serialize_file(tensors, filename)\n",
+        "from safetensors import serialize_file\ndef save_file(tensors, filename): serialize_file(tensors, filename)\n",
     )
     text = "from safetensors.torch import save_file\nsave_file({}, 'new')\n"
     ran = protect(programs, text + LOOP.format(attempts=["save_file({}, artifact)"]))

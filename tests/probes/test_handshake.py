@@ -158,7 +158,7 @@ def test_a_full_records_folder_stays_as_it_is(programs: Programs) -> None:
 LOST = {
     "an isolated child": "import subprocess, sys; subprocess.run([sys.executable, '-I', '-c', 'pass'])",
     "a path exported over": (
-        "import os, subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'], env={**os.environ, 'PYTHONPATH': ''})"
+        "import os, subprocess, sys\nos.environ['PYTHONPATH'] = ''\nsubprocess.run([sys.executable, '-c', 'pass'])"
     ),
     "an empty environment": "import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'], env={})",
 }

@@ -47,7 +47,8 @@ SEES = """\
 import json, sys
 class Here: pass
 print(json.dumps({
-    "path": sys.path, "argv": sys.argv, "file": __file__, "name": __name__, "spec": __spec__ and [__spec__.name, __spec__.origin], "doc": __doc__,
+    "path": sys.path, "argv": sys.argv, "file": __file__, "name": __name__, "doc": __doc__,
+    "spec": __spec__ and [__spec__.name, __spec__.origin],
     "package": __package__, "main": sorted(vars(sys.modules["__main__"])), "same": sys.modules["__main__"].Here is Here,
     "loader": type(__loader__).__name__,
 }))

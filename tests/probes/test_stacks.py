@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from probes.programs import Programs
+from probes.programs import MLP, Programs
 
 HANGS = """\
 import threading, time
@@ -25,8 +25,8 @@ def test_a_hang_leaves_the_stacks_of_all_threads(programs: Programs) -> None:
 
 
 def test_a_program_that_ends_in_time_leaves_none(programs: Programs) -> None:
-    ran = programs.run_script("import os\nif os.fork(): os.wait()", deadline=time.time() + 100)
-    assert ran.code == 0
+    ran = programs.run_script("print('done')", deadline=time.time() + 100)
+    assert ran.out == "done\n"
     assert not list(programs.records.glob("stacks-*"))
 
 
@@ -36,3 +36,22 @@ def test_a_user_who_sets_the_timer_keeps_it(programs: Programs) -> None:
     )
     assert "Timeout (0:00:00.200000)!" in ran.err
     assert not list(programs.records.glob("stacks-*"))
+
+
+def test_a_forked_child_ends_and_its_parent_keeps_the_timer(programs: Programs) -> None:
+    ran = programs.run_script(
+        "import os, time\nif os.fork():\n    os.wait()\n    time.sleep(2)", deadline=time.time() + 2
+    )
+    (stacks,) = programs.records.glob("stacks-*.txt")
+    assert ran.code == 0
+    assert stacks.name == f"stacks-{ran.processes[0][0]['pid']}.txt"
+
+
+def test_a_forked_rank_sets_its_own_timer(programs: Programs) -> None:
+    ran = programs.run_script(
+        MLP + "import os, time\nif os.fork():\n    os.wait()\nelse:\n    step()\n    time.sleep(8)",
+        deadline=time.time() + 9,
+    )
+    names = {f"stacks-{rows[0]['pid']}.txt" for rows in ran.processes}
+    assert len(names) == 2
+    assert {path.name for path in programs.records.glob("stacks-*.txt")} == names

@@ -7,8 +7,8 @@ import sys
 import pytest
 from probes.programs import MLP, PYTHON, Programs
 
-from experiment_debugger.probes.inside.steps import Row, Thinning
 from experiment_debugger.probes.inside.losses import Reading
+from experiment_debugger.probes.inside.steps import Row, Thinning
 
 FIVE = MLP + "losses = [step() for _ in range(5)]\nprint(losses)\n"
 
@@ -96,7 +96,8 @@ finally:
     "loop",
     [
         "while True:\n    try:\n        step()\n    except BaseException:\n        pass\n",
-        "def work():\n    while True: step()\nimport threading, time\nthreading.Thread(target=work).start()\ntime.sleep(100)\n",
+        "def work():\n    while True: step()\n"
+        "import threading, time\nthreading.Thread(target=work).start()\ntime.sleep(100)\n",
     ],
     ids=["everything is caught", "another thread"],
 )

@@ -78,6 +78,28 @@ def test_it_gets_the_folder_and_the_environment_it_is_given(lab: Lab) -> None:
     assert lab.run(spec).lines == [f"{lab.folder} ['EXPERIMENT_DEBUGGER_SMOKE', 'LC_ALL', 'SEED']"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_it_gets_nothing_else(lab: Lab) -> None:
+    done = lab.run(lab.spec("", "sh", "-c", "ls /proc/$$/fd; cd /; ps -o sid= -p $$; echo $$"))
+    assert done.lines[:3] == ["0", "1", "2"]
+    assert int(done.lines[-2]) == int(done.lines[-1])
+
+
+def test_names_that_are_no_text(lab: Lab) -> None:
+    done = lab.run(lab.spec("import time\ntime.sleep(0.8)", sys.executable, "-c", "pass", "caf\udce9"))
+    assert done.result["python_processes"][0]["command"].endswith(" caf?")
+    assert lab.run(lab.spec("", "caf\udce9")).lines == [
+        "experiment-debugger: cannot start caf?: No such file or directory"
+    ]
+
+
+def test_a_folder_that_the_command_removes(lab: Lab) -> None:
+    folder = lab.folder / "worktree"
+    folder.mkdir()
+    done = lab.run_code(f"import os, time; os.rmdir({str(folder)!r}); time.sleep(1.5); print('end')", cwd=str(folder))
+    assert (done.result["exit"], done.lines) == (0, ["end"])
+
+
 def test_cancelled(lab: Lab) -> None:
     done = lab.run(lab.spec(WAITS), Supervised.cancel)
     assert (done.result["stopped"], done.result["signal"]) == ("cancelled", "SIGTERM")

@@ -6,11 +6,12 @@ exactly. Elsewhere an orphan is known because it was seen before, or by the mark
 
 from __future__ import annotations
 
+import glob
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -48,21 +49,25 @@ class Tree:
         return [process for process in found if _lives(process) or self._reap(process.pid)]
 
     def terminate(self) -> None:
-        """Ask the group of the main process to end."""
-        if self.command is None or self.command.poll() is not None:
-            return
-        with suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(self.command.pid, signal.SIGTERM)
-            else:
-                self.command.terminate()
+        """Ask all of them to end."""
+        processes = self.alive()
+        for group in {group for process in processes if (group := _group(process))}:
+            with suppress(OSError):
+                os.killpg(group, signal.SIGTERM)
+        if not hasattr(os, "killpg"):
+            for process in processes:
+                with suppress(_any_error()):
+                    process.terminate()
 
     def end(self) -> list[int]:
         """End all of them, now; the pids of those that could not be ended."""
         return end_all(self._findable, self._is_empty)
 
     def _findable(self) -> list[Process]:
-        return self.alive() if LINUX else list({*self.alive(), *marked(self._test)})
+        if LINUX:
+            _stop_children()
+            return self.alive()
+        return list({*self.alive(), *marked(self._test)})
 
     def _is_empty(self) -> bool:
         """Whether the kernel says that this process has no child left."""
@@ -124,14 +129,45 @@ def _frozen(find: Callable[[], list[Process]]) -> set[Process]:
     return frozen
 
 
+def _stop_children() -> None:
+    """Stop every child of this process (Linux), as fast as can be.
+
+    A process that starts another and ends, and so on, is a child of ours for less than a millisecond. A pid is not
+    given to another process before we have reaped it, so it can be signalled as it is.
+    """
+    stopped: set[int] = set()
+    for _ in range(FREEZING_ROUNDS):
+        fresh = set(_children()) - stopped
+        for pid in fresh:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGSTOP)
+        stopped |= fresh
+
+
+def _children() -> Iterator[int]:
+    """Pids of the children of all threads of this process; none where the kernel does not list them."""
+    for path in glob.glob("/proc/self/task/*/children"):
+        with suppress(OSError), open(path, encoding="ascii") as listed:
+            yield from map(int, listed.read().split())
+
+
 def _kill(process: Process) -> None:
     """Kill it with its group: within a group no fork escapes, because the kernel holds new processes back meanwhile."""
-    with suppress(OSError, AttributeError):
-        group = os.getpgid(process.pid)
-        if group not in {os.getpgrp(), 0, 1}:
+    if group := _group(process):
+        with suppress(OSError):
             os.killpg(group, signal.SIGKILL)
     with suppress(_any_error()):
         process.kill()
+
+
+def _group(process: Process) -> int | None:
+    """The process group, where there are groups; never our own."""
+    if not hasattr(os, "killpg"):
+        return None
+    with suppress(OSError):
+        group = os.getpgid(process.pid)
+        return None if group in {os.getpgrp(), 0, 1} else group
+    return None
 
 
 def _lives(process: Process) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from experiment_debugger import git
 from experiment_debugger.discovery.names import is_artifact_folder
 from experiment_debugger.smoke.mentions import Mention, Texts
+from experiment_debugger.smoke.named import Named
 from experiment_debugger.smoke.output_folders import OutputFolders, before_interpolation, inside
 from experiment_debugger.smoke.placing import (
     MOST_CHILDREN,
@@ -29,7 +30,6 @@ from experiment_debugger.smoke.placing import (
 
 LARGEST_COPY = 4 << 30  # bytes; a checkpoint of a few billion parameters in bf16
 LARGEST_CODE = 4 << 20
-LIBRARIES = (".so", ".pyd", ".dylib")
 CODE = (".py", ".pyi", ".sh", ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".jinja", ".gin")
 _DATA_FILE = re.compile(
     r"\.(?:pt|pth|ckpt|safetensors|bin|npy|npz|jsonl?|csv|tsv|parquet|txt|ya?ml|h5|hdf5|pkl|pickle|tar|zip|gz|zst|lmdb"
@@ -38,9 +38,6 @@ _DATA_FILE = re.compile(
 )
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 _MAYBE_HUB = re.compile(r"(?:^|[._])(?:models?|tokenizer|datasets?|data|pretrained\w*|model_name_or_path)$")
-_IMPORT = re.compile(r"(?m)^\s*(?:from|import)\s+([^#\n]+)")
-_BESIDE = re.compile(r"(?<![\w./-])\.\./([^\s/\"'.$*{][^\s/\"'$*{]*)")
-_LITERAL = re.compile(r"""(["'])((?:(?!\1)[^\\\n]){1,300})\1""")
 
 
 @dataclass(slots=True)
@@ -55,7 +52,7 @@ class Inputs:
 
 def provide_inputs(root: Path, folder: Path, texts: Texts, outputs: OutputFolders) -> Inputs:
     """Make what is named, and not in the worktree `folder`, reachable there; the project `root` is only read."""
-    provider = _Provider(root, folder, outputs, _Names(root, texts), Inputs())
+    provider = _Provider(root, folder, outputs, Named(root, texts), Inputs())
     for name in _untracked(root):
         provider.reach(name)
     for name in provider.names.beside:
@@ -113,7 +110,7 @@ class _Provider:
     root: Path
     folder: Path
     outputs: OutputFolders
-    names: _Names
+    names: Named
     found: Inputs
 
     def reach(self, name: str) -> None:
@@ -127,13 +124,13 @@ class _Provider:
             target.mkdir(exist_ok=True)
             for child in _children(source):
                 self.reach(f"{name}/{child}")
-        elif not os.path.lexists(target) and self.names.name(name):
+        elif not os.path.lexists(target) and self.names.names(name):
             self._link(name)
 
     def reach_beside(self, name: str) -> None:
-        """What code calls `../data` is a link beside the worktree, in our folder; `../runs` is an empty folder there."""
+        """What code calls `../data` is a link beside the worktree, in our folder; `../runs` an empty folder there."""
         source, target = self.root.parent / name, self.folder.parent / name
-        if os.path.lexists(target) or not source.exists():
+        if name == self.root.name or os.path.lexists(target) or not source.exists():
             return
         if self.outputs.holds(f"../{name}") or self.outputs.below(f"../{name}"):
             target.mkdir()
@@ -181,40 +178,6 @@ class _Provider:
         for child in _children(source):
             if is_artifact_folder(child) and (source / child).is_dir():
                 self._empty(f"{name}/{child}")
-
-
-class _Names:
-    """Whether a path is named anywhere, on path boundaries: `data` is not in `data2/x`, and `a/data` names `data`."""
-
-    def __init__(self, root: Path, texts: Texts) -> None:
-        values = [place for mention in texts.mentions for place in texts.places(mention.value)]
-        said = [*values, *(mention.value for mention in texts.mentions), *texts.files.values()]
-        self.said = "\n".join(_relative(root, text) for text in said)
-        self.literals = {_relative(root, found[2]) for text in texts.code.values() for found in _LITERAL.finditer(text)}
-        self.code = "\n".join(sorted(self.literals))
-        self.beside = sorted(set(_BESIDE.findall(self.said + "\n" + self.code)) - {root.name})
-        imports = (found[1] for text in texts.code.values() for found in _IMPORT.finditer(text))
-        self.imported = {word for line in imports for word in re.findall(r"\w+", line)}
-
-    def name(self, path: str) -> bool:
-        stem, suffix = os.path.splitext(os.path.basename(path))
-        if suffix in LIBRARIES or (suffix == ".py" and stem in self.imported):
-            return True
-        parents = ["/".join(path.split("/")[:count]) for count in range(1, path.count("/") + 1)]
-        return self._names(path, r"(?![\w-]|\.\w)") or any(
-            self._names(parent, r"/?(?:(?![\w./-])|/[^\s\"']*[*{$%?])") for parent in parents
-        )
-
-    def _names(self, path: str, end: str) -> bool:
-        said = path in self.said and re.search(rf"(?<![\w.-]){re.escape(path)}{end}", self.said)
-        code = path in self.code and re.search(rf"(?m)(?:^|/){re.escape(path)}(?=$|[/{{]){end}", self.code)
-        return bool(said or code)
-
-
-def _relative(root: Path, text: str) -> str:
-    for base in dict.fromkeys((str(root), os.path.realpath(root))):
-        text = text.replace(base + "/", "")
-    return text
 
 
 def _untracked(root: Path) -> list[str]:

@@ -34,6 +34,10 @@ class _Interpreter:
     def seconds(self) -> float:
         return max(0.0, self.last_seen - self.born)
 
+    @property
+    def text(self) -> str:
+        return " ".join(self.command)[:LONGEST_COMMAND].encode("utf-8", "replace").decode("utf-8")
+
 
 class Interpreters:
     """The Python processes of a tree, over all samples."""
@@ -62,7 +66,7 @@ class Interpreters:
                 "pid": one.pid,
                 "parent": one.parent,
                 "seconds": round(one.seconds, 2),
-                "command": " ".join(one.command)[:LONGEST_COMMAND],
+                "command": one.text,
             }
             for one in known
             if not one.forked and (one.seconds >= SHORTEST or one.pid == self._main)

@@ -40,7 +40,7 @@ _DATA = (
     "|pretrained|resume|checkpoint|ckpt|init|model|config|restore|load|finetune|feature|features"
 )
 INPUT = re.compile(
-    rf"(?:^|[._])(?:(?:{_DATA})(?:_(?:data|dataset|dir|path|root|file|files|folder|from|prefix|model|checkpoint|ckpt"
+    rf"(?:^|[._])(?:(?:{_DATA})(?:[._](?:data|dataset|dir|path|root|file|files|folder|from|prefix|model|checkpoint|ckpt"
     r"|weights|name_or_path))*|resume_\w+|init_\w+|model_name_or_path|cfg|deepspeed|ds_config)$"
 )
 _ASSIGNED = re.compile(r"""(?m)^\s*["']?([A-Za-z_][\w.]*)["']?\s*[:=]\s*["']([^"'\n]+)["']""")
@@ -79,7 +79,9 @@ class Texts:
     folders: tuple[str, ...] = ("",)
 
     def places(self, value: str) -> tuple[str, ...]:
-        """What a relative path may stand for, seen from the root."""
+        """What a path may stand for, seen from the root."""
+        if "://" in value or value.startswith(("/", "~", "$")):
+            return (value,)
         return tuple(os.path.normpath(os.path.join(folder, value)) for folder in self.folders)
 
 

@@ -26,6 +26,7 @@ class Orders:
         # SimpleQueue.put may interrupt itself, which a handler of a signal needs.
         self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._lines = _lines(source)
+        self._over = False
         for name in _SIGNALS:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), lambda *_: self._queue.put(SIGNALLED))
@@ -41,16 +42,17 @@ class Orders:
     def next(self, seconds: float) -> str | None:
         """The next order; None when there is none within so many seconds."""
         try:
-            return self._queue.get(timeout=seconds)
+            order = self._queue.get(timeout=seconds)
         except queue.Empty:
             return None
+        self._over |= order in {GONE, SIGNALLED}
+        return order
 
-    def wait_for(self, orders: set[str], seconds: float) -> None:
-        """Pass over everything else until one of these orders comes."""
+    def wait_until_over(self, seconds: float) -> None:
+        """Wait until nobody is there any more to give orders, or this process is to end."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            if self.next(left) in orders:
-                return
+        while not self._over and (left := deadline - time.monotonic()) > 0:
+            self.next(left)
 
     def _read(self) -> None:
         for line in self._lines:

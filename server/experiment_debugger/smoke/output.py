@@ -29,7 +29,7 @@ class Console:
         self._head = limit // 2
         self._ring = Ring(limit - self._head)
         self._written = 0
-        self._last = b"\n"
+        self._last = _last_byte(path)
         self._thread: threading.Thread | None = None
 
     @property
@@ -64,7 +64,7 @@ class Console:
                 self._ring.write(data[len(head) :])
 
     def _write_line(self, line: str) -> None:
-        self._write((b"" if self._last == b"\n" else b"\n") + line.encode() + b"\n")
+        self._write((b"" if self._last == b"\n" else b"\n") + line.encode("utf-8", "replace") + b"\n")
 
     def _write(self, data: bytes) -> None:
         """Write all of it; a full disk must not keep the command waiting at its pipe."""
@@ -73,6 +73,13 @@ class Console:
             while rest:
                 rest = rest[os.write(self._file, rest) :]
         self._last = data[-1:] or self._last
+
+
+def _last_byte(path: str) -> bytes:
+    """How a file ends; an empty one is at the start of a line."""
+    with open(path, "rb") as file:
+        file.seek(max(os.path.getsize(path) - 1, 0))
+        return file.read(1) or b"\n"
 
 
 class Ring:

@@ -41,12 +41,12 @@ class OutputFolders:
 
 def output_folders(root: Path, artifacts: Iterable[Path], texts: Texts) -> OutputFolders:
     """The output folders of a project, from the run's artifacts and what its command names."""
-    own = {name for path in artifacts if (name := inside(root, str(path))) is not None}
+    own = {name for path in artifacts if (name := inside(root, str(path)) or _beside(root, path)) is not None}
     written = set(own)
     for name in own:
         folder = os.path.dirname(name)
         first = tokens(folder.split("/")[0])
-        if folder and not folder.startswith("..") and not (first and first[0] in NOT_RUNS):
+        if folder not in {"", ".."} and not (first and first[0] in NOT_RUNS):
             written.add(folder)
     for mention in texts.mentions:
         for value in texts.places(before_interpolation(mention.value)) if mention.is_output else ():
@@ -67,6 +67,12 @@ def inside(root: Path, value: str) -> str | None:
         if text == base or text.startswith(base + os.sep):
             return os.path.relpath(text, base)
     return None
+
+
+def _beside(root: Path, path: Path) -> str | None:
+    """`../runs/42/last.pt` for an artifact that lies beside the project."""
+    name = os.path.relpath(os.path.normpath(path), root)
+    return name if name.count("..") == 1 else None
 
 
 def before_interpolation(value: str) -> str:

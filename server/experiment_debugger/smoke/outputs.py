@@ -2,6 +2,7 @@
 
 worktree/outputs/42/metrics.csv                  ->  R/outputs/outputs/42/metrics.csv
 worktree/runs/a/events.out.tfevents.1764539101   ->  R/outputs/runs/a/events.out.tfevents.1764539101
+worktree/../runs/x.csv                           ->  R/outputs/beside/runs/x.csv
 worktree/outputs/42/last.pt                          stays and goes
 """
 
@@ -13,6 +14,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from experiment_debugger import git
@@ -36,35 +38,37 @@ def collect_outputs(workspace: Workspace, records: Path) -> tuple[str, ...]:
     kept: list[str] = []
     left = LARGEST_TOGETHER
     for name in _new_files(workspace):
-        source, target = workspace.folder / name, records / "outputs" / name
+        source = workspace.folder / name
         with suppress(OSError):
             size = source.stat().st_size
-            if size > min(LARGEST, left):
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-            left -= size
-            kept.append(name)
+            if size <= min(LARGEST, left):
+                _keep(source, records / "outputs" / name.replace("../", "beside/", 1))
+                left -= size
+                kept.append(name)
         if len(kept) == MOST_FILES:
             break
     return tuple(kept)
 
 
+def _keep(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target, follow_symlinks=False)
+
+
 def _new_files(workspace: Workspace) -> Iterator[str]:
     """Files of the kinds that are kept and that neither git nor the making of the worktree put there."""
-    made_by_us = {*git.paths(workspace.folder, "ls-files", "-z"), *workspace.placed}
-    for count, name in enumerate(_plain_files(workspace.folder)):
-        if count == MOST_LOOKED_AT:
-            return
-        if _KEPT.search(name) and name not in made_by_us:
+    there_before = {*git.paths(workspace.folder, "ls-files", "-z"), *workspace.placed}
+    below = _plain_files(workspace.folder.parent, workspace.folder)
+    for name in islice(below, MOST_LOOKED_AT):
+        if _KEPT.search(name) and name not in there_before:
             yield name
 
 
-def _plain_files(folder: Path) -> Iterator[str]:
-    """Files below the folder, relative to it; links are not followed and pipes and devices passed over."""
-    for parent, folders, names in os.walk(folder):
+def _plain_files(base: Path, folder: Path) -> Iterator[str]:
+    """Files below our own folder, relative to the worktree in it; links, pipes and devices are passed over."""
+    for parent, folders, names in os.walk(base):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
-        for name in sorted(names):
-            path = os.path.join(parent, name)
-            if stat.S_ISREG(os.lstat(path).st_mode):
-                yield os.path.relpath(path, folder)
+        for path in (os.path.join(parent, name) for name in sorted(names)):
+            with suppress(OSError):
+                if stat.S_ISREG(os.lstat(path).st_mode):
+                    yield os.path.relpath(path, folder)

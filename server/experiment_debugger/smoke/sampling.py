@@ -25,7 +25,7 @@ SAMPLES = "samples.csv"
 HEADER = "elapsed_s,processes,rss_mb,cpu_percent"
 FIRST_MINUTE = 60.0
 OFTEN, SELDOM = 0.25, 1.0  # seconds between two samples in the first minute and after it
-MOST_ROWS = 3700  # after the first minute
+MOST_ROWS = 3700  # after the first minute; a long test is sampled as often and writes fewer rows
 COST_FACTOR = 20  # walking a large machine's processes may take one part in so many of the time
 
 
@@ -47,7 +47,7 @@ class Sampler:
         self._started = self._due = time.monotonic()
         self._before = self._started
         self._cpu: dict[tuple[int, float], float] = {}
-        self._later = max(SELDOM, spec.seconds / MOST_ROWS)
+        self._row_seconds, self._row_due = spec.seconds / MOST_ROWS, self._started
         self._file = open(os.path.join(spec.records, SAMPLES), "w", encoding="utf-8", buffering=1)  # noqa: SIM115 (open as long as the test runs)
         self._file.write(HEADER + "\n")
 
@@ -57,13 +57,14 @@ class Sampler:
         return time.monotonic() >= self._due
 
     def take(self, processes: list[Process]) -> Sample:
-        """Read these processes and write a row."""
+        """Read these processes; the row is written when it is time for one."""
         now = time.monotonic()
         readings = [reading for process in processes if (reading := read(process))]
         sample = Sample(len(readings), self._memory.used(processes, sum(reading.rss for reading in readings)))
         self.peak = max(self.peak, sample.bytes)
         self.interpreters.see(readings)
-        self._write(now, sample, self._cpu_percent(readings, now))
+        if now >= self._row_due:
+            self._write(now, sample, self._cpu_percent(readings, now))
         self._schedule(now)
         return sample
 
@@ -86,5 +87,7 @@ class Sampler:
 
     def _schedule(self, began: float) -> None:
         now = time.monotonic()
-        interval = OFTEN if now - self._started < FIRST_MINUTE else self._later
-        self._due = now + max(interval, COST_FACTOR * (now - began))
+        in_first_minute = now - self._started < FIRST_MINUTE
+        self._due = now + max(OFTEN if in_first_minute else SELDOM, COST_FACTOR * (now - began))
+        if began >= self._row_due:
+            self._row_due = began + (0 if in_first_minute else self._row_seconds)

@@ -18,7 +18,7 @@ DEEPEST = 8
 _ASSIGNMENT = re.compile(r"^\s*(?:(?:export|readonly|local|declare)\s+)?([A-Za-z_]\w*)=(.*)$")
 _CHANGE = re.compile(r"(?:^|[;&|({]|\bthen\b|\bdo\b)\s*(?:cd|pushd)\s+(?:-[LP]\s+|--\s+)*(?=\S)")
 _SUBSTITUTION = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`")
-_OWN_PLACE = re.compile(r"\bdirname\b|\bpwd\b|BASH_SOURCE|\breadlink\b|\brealpath\b|show-toplevel")
+_OWN_PLACE = re.compile(r"\$0|BASH_SOURCE|\bpwd\b|\bPWD\b|show-toplevel")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _UNKNOWN = "\0"
 
@@ -57,11 +57,11 @@ def changes_of_folder(text: str) -> Iterator[str]:
         yield from (_first_word(line[found.end() :]) for found in _CHANGE.finditer(line))
 
 
-def expanded(value: str, variables: Mapping[str, str], here: str) -> str | None:
-    """The value with variables put in; None where one is unknown. The script's own place is `here`."""
+def expanded(value: str, variables: Mapping[str, str], root: str) -> str | None:
+    """The value with variables put in; None where one is unknown. Scripts start in the root; `0` is the script."""
     for _ in range(DEEPEST):
         before = value
-        value = _SUBSTITUTION.sub(lambda found: _output_of(found[0], here), value)
+        value = _SUBSTITUTION.sub(lambda found: _printed(found[0].strip("$()`"), variables, root), value)
         value = _VARIABLE.sub(lambda found: _value(found, variables), value).replace('"', "")
         if value == before:
             break
@@ -74,10 +74,18 @@ def is_own_place(value: str) -> bool:
     return bool(found and _OWN_PLACE.search(found[0])) or value.startswith(("$PWD", "${PWD}"))
 
 
-def _output_of(command: str, here: str) -> str:
-    if _OWN_PLACE.search(command):
-        return here
-    return os.path.join(tempfile.gettempdir(), "new") if "mktemp" in command else _UNKNOWN
+def _printed(command: str, variables: Mapping[str, str], root: str) -> str:
+    """What a substitution prints, as far as it is about folders: `cd .. && pwd`, `dirname "$0"`, `mktemp -d`."""
+    if targets := list(changes_of_folder(command)):
+        place = expanded(targets[-1], variables, root)
+        return _UNKNOWN if place is None else os.path.normpath(os.path.join(root, place))
+    if "mktemp" in command:
+        return os.path.join(tempfile.gettempdir(), "new")
+    if not _OWN_PLACE.search(command):
+        return _UNKNOWN
+    of_script = "$0" in command or "BASH_SOURCE" in command
+    path = os.path.join(root, variables.get("0", "")) if of_script else root
+    return os.path.dirname(path) if of_script and "dirname" in command else path
 
 
 def _value(found: re.Match[str], variables: Mapping[str, str]) -> str:

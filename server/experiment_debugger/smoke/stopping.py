@@ -5,6 +5,7 @@ Stop("memory", "memory limit of 512 MiB reached by 3 processes (601 MiB)", gentl
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from dataclasses import dataclass
@@ -39,9 +40,9 @@ class Bounds:
         self._spec = spec
         self._deadline = time.monotonic() + spec.seconds
         self._look_again = 0.0
-        disk = shutil.disk_usage(spec.cwd)
+        total, free = self._disk()
         # A disk that was nearly full before is no reason to stop; taking half of what was left is.
-        self._least_free = min(max(LEAST_FREE, LEAST_FREE_SHARE * disk.total), disk.free / 2)
+        self._least_free = min(max(LEAST_FREE, LEAST_FREE_SHARE * total), free / 2)
 
     def time_is_over(self) -> Stop | None:
         """The wall clock."""
@@ -64,5 +65,13 @@ class Bounds:
         if now < self._look_again:
             return None
         self._look_again = now + DISK_SECONDS
-        free = shutil.disk_usage(self._spec.cwd).free
+        _, free = self._disk()
         return Stop("disk", f"disk nearly full ({free / GIB:.1f} GiB free)") if free < self._least_free else None
+
+    def _disk(self) -> tuple[float, float]:
+        """Bytes of the file system and bytes free; endless for a folder that the command has removed."""
+        try:
+            disk = shutil.disk_usage(self._spec.cwd)
+        except OSError:
+            return 0.0, math.inf
+        return disk.total, disk.free

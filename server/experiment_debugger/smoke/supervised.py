@@ -25,6 +25,7 @@ from experiment_debugger.smoke.cleanup import SECONDS as CLEANUP_SECONDS
 from experiment_debugger.smoke.cleanup import clean_up
 from experiment_debugger.smoke.containment import end_all, marked
 from experiment_debugger.smoke.orders import CANCEL, STEPS
+from experiment_debugger.smoke.output import Console
 from experiment_debugger.smoke.records import RESULT, Records
 from experiment_debugger.smoke.spec import Ending, Spec
 
@@ -86,9 +87,10 @@ class Supervised:
 
     def close(self) -> None:
         """End the command if it still runs, and wait until the commands that clean up have run."""
-        if self._process.stdin and not self._process.stdin.closed:
-            with suppress(OSError):
-                self._process.stdin.close()
+        if self._process.stdin is None or self._process.stdin.closed:
+            return
+        with suppress(OSError):
+            self._process.stdin.close()
         try:
             self._process.wait(ENDING_SECONDS + CLEANUP_SECONDS * len(self._spec.cleanup))
         except subprocess.TimeoutExpired:
@@ -116,8 +118,8 @@ class Supervised:
         """What can be said when the supervisor died without a word; what it leaves behind is ended first."""
         survivors = end_all(lambda: marked(self._spec.id), lambda: True)
         reason = "the supervisor was lost"
-        with suppress(OSError), open(self._records.console, "ab") as console:
-            console.write(f"\nexperiment-debugger: stopped: {reason}\n".encode())
+        with suppress(OSError):
+            Console(str(self._records.console), 0).finish(f"stopped: {reason}")
         seconds = round(time.monotonic() - self._started, 3)
         limit = self._spec.memory_bytes
         return Ending(

@@ -21,7 +21,7 @@ from pathlib import Path
 from experiment_debugger.smoke.cleanup import clean_up
 from experiment_debugger.smoke.containment import Tree
 from experiment_debugger.smoke.launch import launch, refusal, signal_name
-from experiment_debugger.smoke.orders import GONE, SIGNALLED, Orders
+from experiment_debugger.smoke.orders import GONE, Orders
 from experiment_debugger.smoke.output import Console
 from experiment_debugger.smoke.records import CONSOLE, RESULT, Records
 from experiment_debugger.smoke.sampling import Sampler
@@ -46,7 +46,7 @@ def main() -> None:
     try:
         ending = supervise(spec, orders)
         Records(Path(spec.records)).write(RESULT, ending.as_json())
-        orders.wait_for({GONE, SIGNALLED}, READ_SECONDS)
+        orders.wait_until_over(READ_SECONDS)
     finally:
         clean_up(spec.cleanup)
 

@@ -5,6 +5,7 @@ A started test belongs to this process: it ends with it, and a poll after that s
 
 from __future__ import annotations
 
+import shlex
 import threading
 from dataclasses import dataclass
 
@@ -69,6 +70,7 @@ def start(plan: Plan) -> SmokeResult:
     records = new_records(plan.place.root)
     call = Call(consent=True, progress=lambda *seen: _note(records.id, seen))
     thread = threading.Thread(target=_in_background, args=(records.id,), name=records.id, daemon=True)
+    records.write(PLAN, {"id": records.id, "run_id": plan.run.id if plan.run else None, "command": shlex.join(plan.command.argv)})
     _STARTED[records.id] = Started(plan, records, call, thread)
     thread.start()
     return running_answer(_STARTED[records.id], "Started; it ends with this server. Poll it.")
@@ -133,7 +135,7 @@ def _from_records(records: Records) -> SmokeResult:
         run_id=kept.get("run_id"),
         verdict="inconclusive",
         summary="Inconclusive: the test ended with the server that had started it.",
-        argv=tuple(str(kept.get("command", "")).split()),
+        argv=tuple(shlex.split(str(kept.get("command", "")))),
         commit=kept.get("commit"),
         dirty=kept.get("dirty"),
     )

@@ -14,6 +14,7 @@ from typing import Any, Callable
 from . import loaders
 from .agent import Agent
 from .change import Change
+from .hooks import gradient_scaler
 
 
 def attach(agent: Agent, torch: Any) -> None:
@@ -27,7 +28,7 @@ def attach(agent: Agent, torch: Any) -> None:
 def single_precision(change: Change, torch: Any) -> None:
     """Autocast and gradient scalers are made switched off, in every layout that torch has had for them."""
     autocast = getattr(torch, "autocast", None) or torch.cuda.amp.autocast
-    scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+    scaler = gradient_scaler(torch)
     _switch_off(autocast, change, "autocast off")
     _switch_off(scaler, change, "gradient scaler off")
 

@@ -65,9 +65,14 @@ def before_backward(torch: Any, listen: Listener) -> None:
     torch.autograd.backward = call
 
 
+def gradient_scaler(torch: Any) -> Any:
+    """The class that all gradient scalers are of; torch < 2.3 has one for CUDA only."""
+    return getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
+
+
 def after_scaling(torch: Any, listen: Callable[[Any, Any], None]) -> None:
     """Call with the loss and the scaled loss whenever a GradScaler scales one."""
-    scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+    scaler = gradient_scaler(torch)
     scale = scaler.scale
 
     @functools.wraps(scale)

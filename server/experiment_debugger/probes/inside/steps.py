@@ -101,7 +101,7 @@ class Steps:
 
     @property
     def rank(self) -> int | None:
-        """Of torchrun and its kin by the environment, else of the process group, which is made before the first steps."""
+        """From torchrun's environment, else of the process group, which is made before the first steps."""
         if self._rank is None and self._agent.step <= READ_AT_ONCE:
             self._rank = _rank(self._torch)
         return self._rank
