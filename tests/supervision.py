@@ -105,7 +105,7 @@ def outcome(spec: dict[str, Any], result: dict[str, Any] | None = None) -> Outco
     """What is on disk, which must be all there is: nothing that carries the marker lives on."""
     records = Path(spec["records"])
     cleaned = records / "cleaned"
-    wait_for(cleaned.exists)
+    wait_for(lambda: cleaned.exists() and cleaned.read_text(encoding="utf-8"))
     assert alive(spec["id"]) == []
     return Outcome(
         result if result is not None else json.loads((records / "result.json").read_text(encoding="utf-8")),

@@ -31,8 +31,7 @@ from experiment_debugger.report.budget import error_line, speakable
 
 PROGRESS_SECONDS = 1.0
 NOT_ASKED = (
-    "Not run: this client cannot ask the user. Show them the command; whoever runs the server may set "
-    f"{ALLOW_RUN}=1."
+    f"Not run: this client cannot ask the user. Show them the command; whoever runs the server may set {ALLOW_RUN}=1."
 )
 
 

@@ -49,14 +49,18 @@ def uncommitted_changes(root: Path) -> bool | None:
 
 def resolved_commit(root: Path, name: str) -> str:
     """The full sha that a commit, branch or tag (`abc1234`, `HEAD`, `v1.0`) stands for, or a `DebuggerError`."""
-    found = None
-    if name and not name.startswith("-") and not set(name) & set("\0\n "):
-        found = output(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    if found:
+    if found := commit_named(root, name):
         return found
     shallow = output(root, "rev-parse", "--is-shallow-repository") == "true"
     advice = "it is a shallow clone: `git fetch --unshallow` first" if shallow else "fetch it or name another commit"
     raise DebuggerError(f"expected a commit of the repository {root}; found none named {name[:80]!r}; {advice}")
+
+
+def commit_named(root: Path, name: str) -> str | None:
+    """The full sha that a name stands for; None where it is no name of a commit that is here."""
+    if not name or name.startswith("-") or set(name) & set("\0\n "):
+        return None
+    return output(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") or None
 
 
 def output(root: Path, *arguments: str, seconds: float = SECONDS) -> str | None:
@@ -79,7 +83,7 @@ def _checked(root: Path, arguments: tuple[str, ...]) -> bytes:
     done = _run(root, arguments, CHECKOUT_SECONDS)
     if done is not None and done.returncode == 0:
         return done.stdout
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines() if done else []
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines() if done else ["git did not answer"]
     reason = next(
         (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "no answer"
     )

@@ -25,7 +25,7 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
-from experiment_debugger import __version__, api, models
+from experiment_debugger import __version__, api, models, results
 from experiment_debugger.command import CALL, NOBODY, Command, Parameter
 from experiment_debugger.consent import Asking, Consent, Question, call_agreed
 from experiment_debugger.errors import DebuggerError
@@ -198,7 +198,8 @@ def _output_schema(command: Command) -> dict[str, Any] | None:
     """The schema of a verb that returns one of our models; otherwise any object. A picture would break a promise."""
     if command.result == "text" or command.picture:
         return None
-    model = getattr(models, str(inspect.signature(command.function).return_annotation), None)
+    name = str(inspect.signature(command.function).return_annotation)
+    model = getattr(models, name, None) or getattr(results, name, None)
     return model.model_json_schema() if isinstance(model, type) and issubclass(model, BaseModel) else {"type": "object"}
 
 

@@ -60,7 +60,6 @@ Phase = Literal[
     "unknown",
 ]
 Within = Literal["init", "data", "forward", "backward", "optimizer", "collective", "evaluation", "checkpoint"]
-SmokeVerdict = Literal["reproduced", "different-failure", "passed", "timed-out", "inconclusive"]
 Determinism = Literal["deterministic", "intermittent", "unknown"]
 Value = float | int | str
 """A number, or one of "nan", "inf", "-inf" (JSON has no such numbers), or a short text."""
@@ -274,49 +273,6 @@ class RunContext(Frozen):
     scheduler: dict[str, Said] = {}
     missing: tuple[str, ...] = ()
     siblings: tuple[str, ...] = ()
-    omitted: dict[str, int] = {}
-
-
-class Isolation(Frozen):
-    """One `--try`: the same command with one change. It speaks for or against a hypothesis and is never a fix."""
-
-    change: str
-    id: str
-    verdict: SmokeVerdict
-    speaks: Literal["for", "against", "nothing"]
-    about: str
-    says: str
-
-
-class SmokeResult(Frozen):
-    """The answer of run-smoke-test; without `verdict` the test is still running.
-
-    `steps` are optimizer steps seen (steps of the log where none were), `exit` the status or the name of a signal,
-    `stopped` why the test ended the command itself, `probes` what the injected code saw, `artifacts` whether the run's
-    own files are as they were. `proves` is what the result may be cited for.
-    """
-
-    id: str
-    run_id: str | None = None
-    verdict: SmokeVerdict | None = None
-    summary: str
-    proves: Literal["the failure", "the fix", "nothing"] = "nothing"
-    argv: tuple[str, ...]
-    source: str | None = None
-    commit: str | None = None
-    dirty: bool | None = None
-    steps: int | None = None
-    seconds: float | None = None
-    exit: int | str | None = None
-    stopped: str | None = None
-    diagnosis: Diagnosis | None = None
-    probes: dict[str, Value] = {}
-    resources: dict[str, Value] = {}
-    artifacts: str | None = None
-    isolations: tuple[Isolation, ...] = ()
-    missing: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    records: str | None = None
     omitted: dict[str, int] = {}
 
 

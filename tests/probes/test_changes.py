@@ -115,37 +115,23 @@ class Pids(Dataset):
 )
 
 
-def test_without_workers_data_is_loaded_by_the_program_itself(programs: Programs) -> None:
+def test_no_workers_and_determinism(programs: Programs) -> None:
     ran = programs.run_script(
         WORKERS
         + """\
 loader = DataLoader(Pids(), num_workers=2, prefetch_factor=4, persistent_workers=True, timeout=10,
                     multiprocessing_context="fork")
 print({int(batch) for batch in loader} == {os.getpid()})
+print(torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled())
+print(torch.backends.cudnn.benchmark, os.environ["CUBLAS_WORKSPACE_CONFIG"])
 """,
-        changes={"workers": 0},
+        changes={"workers": 0, "deterministic": True},
     )
-    assert ran.out == "True\n"
-    assert changed(ran) == [("workers", "DataLoader workers 2 -> 0")]
-
-
-def test_workers_can_be_added(programs: Programs) -> None:
-    ran = programs.run_script(
-        WORKERS + "print(len({int(batch) for batch in DataLoader(Pids())} - {os.getpid()}))\n", changes={"workers": 2}
-    )
-    assert ran.out == "2\n"
-    assert changed(ran) == [("workers", "DataLoader workers 0 -> 2")]
-
-
-def test_determinism_is_switched_on(programs: Programs) -> None:
-    ran = programs.run_script(
-        "import os, torch\n"
-        "print(torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled())\n"
-        "print(torch.backends.cudnn.benchmark, os.environ['CUBLAS_WORKSPACE_CONFIG'])\n",
-        changes={"deterministic": True},
-    )
-    assert ran.out == "True False\nFalse :4096:8\n"
-    assert changed(ran) == [("deterministic", "deterministic algorithms on")]
+    assert ran.out == "True\nTrue False\nFalse :4096:8\n"
+    assert changed(ran) == [
+        ("deterministic", "deterministic algorithms on"),
+        ("workers", "DataLoader workers 2 -> 0"),
+    ]
 
 
 def test_a_change_that_finds_nothing_says_nothing(programs: Programs) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
 from experiment_debugger.probes.inside.losses import Losses, Reading
+
+
+class Device(NamedTuple):
+    type: str
 
 
 class DeviceTensor:
@@ -17,7 +22,7 @@ class DeviceTensor:
     def __init__(self, value: float, *, is_broken: bool = False) -> None:
         self.value = value
         self.is_broken = is_broken
-        self.device = SimpleNamespace(type="cuda", index=0)
+        self.device = Device("cuda")
         self.is_cuda = True
 
     def numel(self) -> int:
@@ -47,7 +52,7 @@ def test_nothing_waits_until_the_losses_are_read(losses: Losses) -> None:
     for step, value in enumerate((1.0, float("nan"), 3.0), 1):
         losses.backward(DeviceTensor(value))
         losses.label(step)
-    assert (DeviceTensor.waits, len(losses.unread), len(losses.devices)) == (0, 3, 3)
+    assert (DeviceTensor.waits, len(losses.unread), losses.devices) == (0, 3, {Device("cuda")})
     assert losses.read() == [2]
     assert (DeviceTensor.waits, losses.unread, losses.devices) == (3, [], set())
 

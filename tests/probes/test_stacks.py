@@ -49,8 +49,17 @@ def test_a_forked_child_ends_and_its_parent_keeps_the_timer(programs: Programs) 
 
 def test_a_forked_rank_sets_its_own_timer(programs: Programs) -> None:
     ran = programs.run_script(
-        MLP + "import os, time\nif os.fork():\n    os.wait()\nelse:\n    step()\n    time.sleep(8)",
-        deadline=time.time() + 9,
+        MLP
+        + """\
+import glob, os, sys, time
+if os.fork():
+    os.wait()
+else:
+    step()
+    while sum(os.path.getsize(path) > 0 for path in glob.glob("../records/stacks-*")) < 2:
+        time.sleep(0.05)
+""",
+        deadline=time.time() + 6,
     )
     names = {f"stacks-{rows[0]['pid']}.txt" for rows in ran.processes}
     assert len(names) == 2

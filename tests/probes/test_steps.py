@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 from probes.programs import MLP, PYTHON, Programs
@@ -58,10 +59,28 @@ for number in range(1, 4):
     assert [row["step"] for row in ran.rows("nonfinite")] == [2]
 
 
-def test_the_loss_before_a_gradient_scaler_counts(programs: Programs) -> None:
+def test_a_step_within_a_step_counts_once_and_a_later_optimizer_goes_on(programs: Programs) -> None:
     ran = programs.run_script(
         MLP
         + """\
+class Own(torch.optim.SGD):
+    def step(self, closure=None): super().step(closure)
+for _ in range(3): step()
+optimizer = Own(model.parameters(), lr=0.01)
+while True: step()
+""",
+        steps=6,
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert [row["step"] for row in ran.rows("step")] == [1, 2, 3, 4, 5, 6]
+    assert [row["lr"] for row in ran.rows("step")] == [0.1] * 3 + [0.01] * 3
+
+
+def test_the_loss_before_a_gradient_scaler_counts_and_a_killed_program_lost_none(programs: Programs) -> None:
+    ran = programs.run_script(
+        MLP
+        + """\
+import os, signal
 scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 for _ in range(3):
     optimizer.zero_grad()
@@ -69,7 +88,8 @@ for _ in range(3):
     scaler.scale(loss).backward()
     scaler.step(optimizer)
     scaler.update()
-    print(loss.item())
+    print(loss.item(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
 """
     )
     assert [str(loss) for loss in ran.losses] == ran.out.split(), ran.err
@@ -118,10 +138,10 @@ class Data(torch.utils.data.Dataset):
     def __len__(self): return 8
     def __getitem__(self, index): return torch.tensor(os.getpid())
 if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2, multiprocessing_context="{method}")
+    loader = torch.utils.data.DataLoader(Data(), batch_size=8, num_workers=1, multiprocessing_context="{method}")
     workers = {{int(pid) for batch in loader for pid in batch}}
     step()
-    assert len(workers) == 2 and os.getpid() not in workers
+    assert len(workers) == 1 and os.getpid() not in workers
     print(*workers)
 """
     )
@@ -149,10 +169,11 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_ranks_that_a_program_starts_itself_stop_each(programs: Programs, method: str) -> None:
-    ran = programs.run_script(DDP, method, steps=3)
+    ran = programs.run_script(DDP, method, steps=3, deadline=time.time() + 300)
     assert ran.code == 0, ran.err
+    assert not list(programs.records.glob("stacks-*"))
     for rank in (0, 1):
         assert [row["step"] for row in ran.rows("step") if row["rank"] == rank] == [1, 2, 3]
     assert len(ran.rows("stopped")) == 2
@@ -174,7 +195,7 @@ def test_ranks_of_torchrun_stop_each(programs: Programs) -> None:
     assert len(ran.rows("loaded")) >= 3
 
 
-@pytest.mark.parametrize("options", [["-I"], ["-E", "-s"], ["-IS"]])
+@pytest.mark.parametrize("options", [["-E", "-s"], ["-IS"]])
 def test_the_launcher_stops_training_as_well(programs: Programs, options: list[str]) -> None:
     packages = next(path for path in sys.path if path.endswith("site-packages"))
     text = f"import sys\nsys.path.append({packages!r})\n" + MLP + "while True: step()\n"

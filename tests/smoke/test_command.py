@@ -71,6 +71,7 @@ def test_two_scripts_that_train_are_not_guessed_between(tmp_path: Path) -> None:
         ("sbatch <<EOF\n#!/bin/bash\nsrun python train.py\nEOF", "sbatch"),
         ("docker run --gpus all image python train.py", "docker run"),
         ("ssh node17 python train.py", "ssh"),
+        ("if [ $# -gt 0 ]; then sbatch x; fi", "sbatch"),
         ("nohup timeout 1h ssh node17 python train.py &", "ssh"),
     ],
 )
@@ -82,7 +83,14 @@ def test_a_script_that_hands_the_work_over_is_refused_with_its_line(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "line", ["echo 'sbatch jobs/42.sh'", "command -v sbatch", "python train.py --name sbatch", "cat <<E\nsbatch x\nE"]
+    "line",
+    [
+        "echo 'sbatch jobs/42.sh'",
+        "command -v sbatch",
+        "python train.py --tag a#1 # old: cd x; sbatch y",
+        "python train.py --name sbatch",
+        "cat <<E\nsbatch x\nE",
+    ],
 )
 def test_a_word_is_no_handover(tmp_path: Path, line: str) -> None:
     assert command_of(run_of(tmp_path, {"jobs/42.sh": f"{line}\npython train.py\n"})).is_script
@@ -97,7 +105,8 @@ def test_another_source_is_taken_where_the_script_only_submits(tmp_path: Path) -
 
 
 def test_a_job_yaml_gives_words_settings_and_environment(tmp_path: Path) -> None:
-    job = "name: run-42\ncommand: |-\n  LR=3e-4 python train.py --name 'a b' \\\n    --config configs/a.yaml\nenv: {SEED: 1}\n"
+    command_lines = "  LR=3e-4 python train.py --name 'a b' \\\n    --config configs/a.yaml\n"
+    job = f"name: run-42\ncommand: |-\n{command_lines}env: {{SEED: 1}}\n"
     command = command_of(run_of(tmp_path, {"jobs/42.yaml": job, "configs/a.yaml": "lr: 1\n"}))
     assert command.argv == ("python", "train.py", "--name", "a b", "--config", "configs/a.yaml")
     assert command.environment == {"LR": "3e-4", "SEED": "1"}

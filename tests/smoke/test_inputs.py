@@ -271,3 +271,24 @@ def test_data_below_a_tracked_folder(root: Path) -> None:
     made = workspace(root)
     assert made.linked == ("sets/cifar",)
     made.remove()
+
+
+def test_a_config_among_the_outputs_is_brought_only_when_the_command_reads_it(root: Path) -> None:
+    for name in ("outputs/42/config.yaml", "outputs/42/.hydra/config.yaml"):
+        write(root / name, f"out: {root}/outputs/42\n")
+    files = ("outputs/42/config.yaml", "outputs/42/.hydra/config.yaml")
+    made = workspace(root, "python", "train.py", "--config", files[0], files=files)
+    assert (made.copied, made.dirty) == ((files[0],), False)
+    assert text(made.folder / files[0]) == f"out: {made.folder}/outputs/42\n"
+    assert not (made.folder / files[1]).exists()
+    made.remove()
+
+
+def test_thousands_of_files_below_a_tracked_folder(root: Path) -> None:
+    commit(root, {"sets/README": "x\n", "train.py": 'Path("sets")\n' + "".join(f'"word {n}"\n' for n in range(20_000))})
+    for number in range(1500):
+        (root / "sets" / f"{number}.png").touch()
+        (root / f"{number}.tmp").touch()
+    made = workspace(root)
+    assert len(made.linked) == 1500
+    made.remove()

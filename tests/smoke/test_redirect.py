@@ -105,6 +105,9 @@ def test_a_script_that_goes_to_the_project_goes_to_the_copy(root: Path, spelling
     [
         'cd "$(dirname "$0")/.."',
         "cd $(pwd)",
+        "cd `dirname $0`/..",
+        "cd $(cd $(dirname $0)/.. && pwd)",
+        'HERE=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")"); cd $HERE/..',
         "cd $SLURM_SUBMIT_DIR",
         "cd $WORK/project",
         "cd ${REPO:-$WORK/project}",
@@ -224,7 +227,7 @@ def test_code_imports_from_the_copy(root: Path) -> None:
     commit(root, {"train.py": f"sys.path.insert(0, '{root}/src')\nopen('{root}-other/x')\n"})
     made = workspace(root)
     assert text(made.folder / "train.py") == f"sys.path.insert(0, '{made.folder}/src')\nopen('{root}-other/x')\n"
-    assert f"train.py: {root} -> the copy" in made.notes
+    assert "train.py: paths of the project -> the copy" in made.notes
     made.remove()
 
 
@@ -271,4 +274,44 @@ def test_an_editable_install_of_the_project_imports_the_copy(root: Path, name: s
     write(site / "other.pth", "/opt/elsewhere\n")
     made = workspace(root, ".venv/bin/python", "train.py", env={"PYTHONPATH": "/opt/lib"})
     assert made.environment["PYTHONPATH"] == f"{made.folder}/src:/opt/lib"
+    made.remove()
+
+
+def test_configs_that_others_include_lead_to_the_copy(root: Path, scratch: Path) -> None:
+    said = {"conf/paths/a.yaml": f"root: {root}\nlogs: {scratch}/run42\n", "scripts/env.sh": f"X={root}/x\n"}
+    commit(root, {**said, "conf/other.toml": "x = 1\n"})
+    made = workspace(root, artifacts=(str(scratch / "run42/last.pt"),))
+    copy = made.folder
+    assert text(copy / "conf/paths/a.yaml") == f"root: {copy}\nlogs: {copy}/redirected/run42\n"
+    assert text(copy / "scripts/env.sh") == f"X={copy}/x\n"
+    assert text(copy / "conf/other.toml") == "x = 1\n"
+    made.remove()
+
+
+def test_untracked_code_is_led_to_the_copy_too(root: Path) -> None:
+    write(root / "helper.py", f"OUT = '{root}/outputs'\n")
+    commit(root, {"train.py": "import helper\n"})
+    for uncommitted in (True, False):
+        made = workspace(root, at=None, uncommitted=uncommitted)
+        assert text(made.folder / "helper.py") == f"OUT = '{made.folder}/outputs'\n"
+        made.remove()
+
+
+def test_evidence_below_the_home_folder_is_known_by_its_short_name(root: Path) -> None:
+    write(root.parent / "runs42/x/last.pt", "evidence\n")
+    commit(root, {"configs/a.yaml": "somewhere: ~/runs42/x\n"})
+    made = workspace(root, files=("configs/a.yaml",), artifacts=(str(root.parent / "runs42/x/last.pt"),))
+    assert text(made.folder / "configs/a.yaml") == f"somewhere: {made.folder}/redirected/x\n"
+    made.remove()
+    commit(root, {"train.py": 'save("~/runs42/x/last.pt")\n'})
+    with pytest.raises(DebuggerError, match=r"train\.py:1"):
+        workspace(root, artifacts=(str(root.parent / "runs42/x/last.pt"),))
+
+
+def test_a_log_in_a_folder_of_everything_makes_it_no_folder_of_the_run(root: Path) -> None:
+    write(root.parent / "run.log", "evidence\n")
+    said = f"data_dir: {root.parent}/sets\n"
+    commit(root, {"configs/a.yaml": said, "train.py": f"open('{root.parent}/sets/x')\n"})
+    made = workspace(root, files=("configs/a.yaml",), artifacts=("../run.log", str(root.parent / "run.log")))
+    assert text(made.folder / "configs/a.yaml") == said
     made.remove()

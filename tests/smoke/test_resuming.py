@@ -73,6 +73,7 @@ def test_a_config_key_is_overridden_where_the_program_takes_overrides() -> None:
     source = '@hydra.main(config_path="conf", config_name="base")\ndef main(cfg): ...\n'
     files = {"train.py": source, "conf/base.yaml": "trainer: {ckpt_path: null}\n"}
     assert resumed("python train.py", files)[-1] == f"trainer.ckpt_path='{CHECKPOINT}'"
+    assert resumed("python train.py trainer.ckpt_path=old.pt", files)[-1] == f"trainer.ckpt_path='{CHECKPOINT}'"
     grouped = {"train.py": source, "conf/trainer/ddp.yaml": "resume_from: null\n"}
     assert resumed("python train.py", grouped, ("conf/trainer/ddp.yaml",))[-1].startswith("trainer.resume_from=")
     with pytest.raises(DebuggerError):
@@ -83,5 +84,7 @@ def test_a_job_script_must_pass_its_arguments_on() -> None:
     files = {"jobs/42.sh": 'srun python train.py --lr 1 "$@"\n', "train.py": ARGPARSE}
     argv = "bash jobs/42.sh"
     assert resumed(argv, files, ("jobs/42.sh",)) == ["bash", "jobs/42.sh", "--resume", CHECKPOINT]
+    files["jobs/42.sh"] = 'python train.py ckpt_path=old.pt "$@"\n'
+    assert resumed(argv, files, ("jobs/42.sh",))[-1] == f"ckpt_path={CHECKPOINT}"
     with pytest.raises(DebuggerError, match="passes its arguments on"):
         resumed(argv, {**files, "jobs/42.sh": "python train.py\n"}, ("jobs/42.sh",))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,46 @@ def test_git_variables_of_a_hook_lead_nowhere(root: Path, tmp_path: Path, monkey
     made.remove()
     monkeypatch.delenv("GIT_DIR")
     assert made.commit == git(root, "rev-parse", "HEAD")
+
+
+def test_in_place_runs_although_the_commit_of_the_run_is_gone(root: Path) -> None:
+    made = workspace(root, in_place=True, at="0123456")
+    assert made.notes[-1].endswith("not commit 0123456")
+
+
+def test_the_cache_may_lie_on_another_file_system(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = Path("/dev/shm")  # noqa: S108
+    if not shared.is_dir() or shared.stat().st_dev == root.stat().st_dev:
+        pytest.skip("one file system only")
+    with tempfile.TemporaryDirectory(dir=shared) as folder:
+        monkeypatch.setenv("XDG_CACHE_HOME", folder)
+        made = workspace(root, "python", "train.py", "--data", "data/train.csv", "--resume", "outputs/42/last.pt")
+        assert (made.folder / "data/train.csv").exists()
+        assert (made.folder / "outputs/42/last.pt").exists()
+        made.remove()
+
+
+def test_large_files_come_from_the_store_of_lfs(root: Path) -> None:
+    content = b"\0weights" * 1000
+    digest = hashlib.sha256(content).hexdigest()
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize {}\n"
+    store = root / ".git/lfs/objects" / digest[:2] / digest[2:4]
+    store.mkdir(parents=True)
+    (store / digest).write_bytes(content)
+    commit(
+        root,
+        {
+            ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+            "model.bin": pointer.format(digest, len(content)),
+            "gone.bin": pointer.format("0" * 64, 5),
+        },
+    )
+    git(root, "config", "filter.lfs.smudge", "false")
+    git(root, "config", "filter.lfs.required", "true")
+    made = workspace(root)
+    assert (made.folder / "model.bin").read_bytes() == content
+    assert made.missing == ("gone.bin (git LFS): its content is not here; `git lfs fetch`",)
+    made.remove()
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -292,3 +334,24 @@ def test_tracked_links_into_outputs_become_folders(root: Path, tmp_path: Path) -
     assert Path(os.path.realpath(made.folder / "now.yaml")) == Path(os.path.realpath(made.folder)) / "configs/a.yaml"
     made.remove()
     assert (scratch / "logs/run-42.log").exists()
+
+
+def test_links_to_a_place_with_data_and_evidence_are_followed_in_parts(root: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    for name in ("sets/x.csv", "tries/42/last.pt", "tries/42/other.pt", "tries/41/last.pt"):
+        write(store / name, f"{name}\n")
+    for name in ("tracked", "ignored"):
+        (root / name).symlink_to(store)
+    git(root, "add", "tracked")
+    commit(root, {"train.py": 'open("ignored/sets/x.csv")\n'})
+    before = contents(store)
+    own = str(store / "tries/42/last.pt")
+    made = workspace(root, "python", "train.py", "--resume", "ignored/tries/42/last.pt", artifacts=(own,))
+    for name in ("tracked", "ignored"):
+        assert not (made.folder / name).is_symlink()
+        assert (made.folder / name / "sets/x.csv").exists()
+        assert not (made.folder / name / "tries/42/other.pt").exists()
+    write(made.folder / "ignored/tries/42/last.pt", "overwritten")
+    assert made.copied == ("ignored/tries/42/last.pt",)
+    made.remove()
+    assert contents(store) == before

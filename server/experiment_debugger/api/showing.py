@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from experiment_debugger.report.budget import Tree
 
 if TYPE_CHECKING:
-    from experiment_debugger.models import Diagnosis, SmokeResult
+    from experiment_debugger.models import Diagnosis
+    from experiment_debugger.results import SmokeResult
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> str:

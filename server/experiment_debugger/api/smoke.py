@@ -27,8 +27,8 @@ from experiment_debugger.errors import DebuggerError
 from experiment_debugger.report.budget import DEFAULT_TOKENS
 
 if TYPE_CHECKING:
-    from experiment_debugger.models import SmokeResult
     from experiment_debugger.project import Project
+    from experiment_debugger.results import SmokeResult
     from experiment_debugger.verify.plan import Plan
 
 ALLOW_RUN = "EXPERIMENT_DEBUGGER_ALLOW_RUN"

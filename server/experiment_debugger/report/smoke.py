@@ -6,11 +6,12 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 
-from experiment_debugger.models import Isolation, SmokeResult, as_dict
+from experiment_debugger.models import as_dict
 from experiment_debugger.report.answers import DIAGNOSIS_PLAN, LAST_RESORT, inside
 from experiment_debugger.report.budget import Clip, Cut, Drop, Step, Tree, capacity, compact, shrink, size, speakable
 from experiment_debugger.report.markdown import evidence_lines
 from experiment_debugger.report.quoting import code, fence, one_line
+from experiment_debugger.results import Isolation, SmokeResult
 
 SMOKE_PLAN: tuple[Step, ...] = (
     Drop("diagnosis.checked.not_applicable"),

@@ -40,7 +40,7 @@ _OFFLINE = {
 """Variable: the value that keeps a tracker from sending, and values that do so already.
 
 wandb/env.py, neptune/envs.py, clearml/backend_api/session/defs.py, comet_ml/comet_start/init_parameters.py (only
-`comet_ml.start` reads it), swanlab/sdk/internal/settings (`disabled` is the one mode that all versions know).
+`comet_ml.start` reads it), swanlab/sdk/internal/settings (`disabled` writes nothing at all).
 """
 _SENDING = words("TRACKIO_SPACE_ID TRACKIO_SERVER_URL")
 """trackio keeps its records on this machine unless one of these names a place."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,11 +50,18 @@ class Inputs:
     code: list[str] = field(default_factory=list)
 
 
-def provide_inputs(root: Path, folder: Path, texts: Texts, outputs: OutputFolders) -> Inputs:
-    """Make what is named, and not in the worktree `folder`, reachable there; the project `root` is only read."""
-    provider = _Provider(root, folder, outputs, Named(root, texts), Inputs())
-    for name in _untracked(root):
-        provider.reach(name)
+def provide_inputs(
+    root: Path, folder: Path, texts: Texts, outputs: OutputFolders, found: Inputs, replaced: Sequence[str] = ()
+) -> bool:
+    """Make what is named, and not in the worktree `folder`, reachable there; the project `root` is only read.
+
+    `replaced` are tracked links for which the same is done as if they were named. Adds to `found`; whether code came
+    along, which may name more.
+    """
+    code_before = len(found.code)
+    provider = _Provider(root, folder, outputs, Named(root, texts), found)
+    for name in (*_untracked(root), *replaced):
+        provider.reach(name, is_named=name in replaced)
     for name in provider.names.beside:
         provider.reach_beside(name)
     for mention in texts.mentions:
@@ -62,8 +69,8 @@ def provide_inputs(root: Path, folder: Path, texts: Texts, outputs: OutputFolder
             provider.copy_named(mention, place)
     for literal in sorted(provider.names.literals):
         provider.copy_literal(literal)
-    provider.found.missing = list(dict.fromkeys(missing_inputs(root, folder, texts, outputs)))
-    return provider.found
+    found.missing = list(dict.fromkeys(missing_inputs(root, folder, texts, outputs)))
+    return len(found.code) > code_before
 
 
 def missing_inputs(root: Path, folder: Path, texts: Texts, outputs: OutputFolders) -> Iterator[str]:
@@ -113,26 +120,31 @@ class _Provider:
     names: Named
     found: Inputs
 
-    def reach(self, name: str) -> None:
+    def reach(self, name: str, *, is_named: bool = False) -> None:
         """Link an untracked file or folder that is named; a folder that also holds outputs only in parts."""
         source, target = self.root / name, self.folder / name
         if is_never_placed(name):
             return
-        if self.outputs.holds(name):
-            self._empty(name)
-        elif source.is_dir() and not source.is_symlink() and (os.path.isdir(target) or self.outputs.below(name)):
+        if self.outputs.holds(name) or self.outputs.is_evidence(source):
+            self._empty(name, is_named=is_named)
+        elif source.is_dir() and self._is_in_parts(name):
             target.mkdir(exist_ok=True)
             for child in _children(source):
-                self.reach(f"{name}/{child}")
-        elif not os.path.lexists(target) and self.names.names(name):
+                self.reach(f"{name}/{child}", is_named=is_named)
+        elif not os.path.lexists(target) and (is_named or self.names.names(name)):
             self._link(name)
+
+    def _is_in_parts(self, name: str) -> bool:
+        source = self.root / name
+        is_there = os.path.isdir(self.folder / name) and not source.is_symlink()
+        return is_there or self.outputs.below(name) or self.outputs.leads_to_evidence(source)
 
     def reach_beside(self, name: str) -> None:
         """What code calls `../data` is a link beside the worktree, in our folder; `../runs` an empty folder there."""
         source, target = self.root.parent / name, self.folder.parent / name
         if name == self.root.name or os.path.lexists(target) or not source.exists():
             return
-        if self.outputs.holds(f"../{name}") or self.outputs.below(f"../{name}"):
+        if self.outputs.holds(f"../{name}") or self.outputs.below(f"../{name}") or self.outputs.is_evidence(source):
             target.mkdir()
         else:
             place_link(self.root, self.folder, f"../{name}")
@@ -141,14 +153,15 @@ class _Provider:
     def copy_named(self, mention: Mention, place: str) -> None:
         """Copy a file (under an input's key also a folder) that is named and lies in an output folder."""
         name = inside(self.root, place)
-        if name is None or mention.is_output or not self.outputs.holds(name):
+        if name is None or mention.is_output:
             return
-        if mention.is_input or (self.root / name).is_file():
+        is_output = self.outputs.holds(name) or self.outputs.is_evidence(self.root / name)
+        if is_output and (mention.is_input or (self.root / name).is_file()):
             self._copy(name)
 
     def copy_literal(self, literal: str) -> None:
         """Copy a file that code names, unless the run made it: a program that finds its checkpoint goes on there."""
-        name = inside(self.root, literal)
+        name = inside(self.root, literal) if "/" in literal else None
         if name and name not in self.outputs.own and self.outputs.holds(name) and (self.root / name).is_file():
             self._copy(name)
 
@@ -169,10 +182,10 @@ class _Provider:
             place_copy(self.root, self.folder, name)
             self.found.copied.append(name)
 
-    def _empty(self, name: str) -> None:
+    def _empty(self, name: str, *, is_named: bool = False) -> None:
         """An output folder that exists in the project exists in the worktree: programs write into it unasked."""
         source = self.root / name
-        if not source.is_dir() or not all(is_artifact_folder(part) for part in name.split("/")):
+        if not source.is_dir() or not (is_named or all(is_artifact_folder(part) for part in name.split("/"))):
             return
         (self.folder / name).mkdir(parents=True, exist_ok=True)
         for child in _children(source):

@@ -62,12 +62,7 @@ class Interpreters:
         if not self._main_was_seen and _PYTHON.match(os.path.basename(self._argv[0])):
             known.insert(0, _Interpreter(self._main, os.getpid(), self._argv, born=0.0))
         return [
-            {
-                "pid": one.pid,
-                "parent": one.parent,
-                "seconds": round(one.seconds, 2),
-                "command": one.text,
-            }
+            {"pid": one.pid, "parent": one.parent, "seconds": round(one.seconds, 2), "command": one.text}
             for one in known
             if not one.forked and (one.seconds >= SHORTEST or one.pid == self._main)
         ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,14 @@ from experiment_debugger import git
 from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.readers.configs import read_config
 from experiment_debugger.smoke.order import Command
-from experiment_debugger.smoke.shell_text import changes_of_folder, is_shell, script_lines, shell_words
+from experiment_debugger.smoke.shell_text import SHELL, changes_of_folder, is_shell, script_lines, shell_words
 
 COMMAND = "the command"
 ENVIRONMENT = "the environment"
 LARGEST_TEXT = 1 << 20  # bytes of a script, config or module; more is data
-MOST_CODE = 16 << 20  # bytes of Python code searched for names
+MOST_TEXT = 16 << 20  # bytes of Python code, and of configs that are not named, that are searched
 CONFIGS = (".yaml", ".yml", ".json")
+MORE_CONFIGS = (".toml", ".ini", ".cfg", ".gin", ".env")
 WRITES = (">", ">>", "&>", "&>>", ">|", "tee")
 OUTPUT = re.compile(
     r"^o$|(?:^|[._])(?:out|outdir|savedir|logdir|rundir|expdir|workdir|save|save_to|dirpath|default_root_dir|logfile"
@@ -68,7 +69,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """All that was read: `files` are scripts and configs by their name, `code` the text of Python files.
+    """All that was read, by name: `files` of the command, `code` in Python, `others` that the code may read.
 
     `folders` are those in which the command may run: relative paths of a script that changes to `exp/` start there.
     """
@@ -76,6 +77,7 @@ class Texts:
     mentions: tuple[Mention, ...]
     files: dict[str, str]
     code: dict[str, str]
+    others: dict[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ("",)
 
     def places(self, value: str) -> tuple[str, ...]:
@@ -94,7 +96,8 @@ def read_texts(command: Command, folder: Path) -> Texts:
         mentions += file_mentions(folder / name, name, text)
     changes = (to for name, text in files.items() if is_shell(name, text) for to in changes_of_folder(text))
     folders = [to for to in changes if not os.path.isabs(to) and not set(to) & set("$`~*")]
-    return Texts(tuple(mentions), files, _code(folder), ("", *dict.fromkeys(folders)))
+    others = _texts_in(folder, *(f"*{suffix}" for suffix in (*CONFIGS, *SHELL, *MORE_CONFIGS)))
+    return Texts(tuple(mentions), files, _texts_in(folder, "*.py"), others, ("", *dict.fromkeys(folders)))
 
 
 def file_mentions(path: Path, name: str, text: str) -> Iterator[Mention]:
@@ -156,10 +159,10 @@ def _key(text: str) -> str:
     return text.lstrip("-+~").lower().replace("-", "_").replace("/", ".")
 
 
-def _code(folder: Path) -> dict[str, str]:
-    """The tracked Python files below the folder, until MOST_CODE."""
-    found, left = {}, MOST_CODE
-    for name in git.paths(folder, "ls-files", "-z", "--", "*.py"):
+def _texts_in(folder: Path, *patterns: str) -> dict[str, str]:
+    """The files of these names below the folder, tracked or brought, until MOST_TEXT."""
+    found, left = {}, MOST_TEXT
+    for name in git.paths(folder, "ls-files", "-z", "--cached", "--others", "--", *patterns):
         text = read_text(folder / name)
         if text is not None and left > 0:
             found[name] = text

@@ -27,12 +27,13 @@ class Named:
     """What the texts name; `literals` are the strings of the Python code, `beside` names behind `../`."""
 
     def __init__(self, root: Path, texts: Texts) -> None:
-        code = list(texts.code.values())
-        self.literals = {_relative(root, found[2]) for text in code for found in _LITERAL.finditer(text)}
+        code = [_relative(root, text) for text in texts.code.values()]
+        self.literals = {found[2] for text in code for found in _LITERAL.finditer(text)}
         self.beside = sorted({name for text in (*self.literals, *_values(texts)) for name in _BESIDE.findall(text)})
         self._words = "\n".join(sorted(self.literals | {_relative(root, value) for value in _values(texts)}))
         self._files = "\n".join(_relative(root, text) for text in texts.files.values())
         imports = (found[1] for text in code for found in _IMPORT.finditer(text))
+        self._known: dict[tuple[str, str], bool] = {}
         self._imported = {word for line in imports for word in re.findall(r"\w+", line)}
 
     def names(self, path: str) -> bool:
@@ -44,6 +45,11 @@ class Named:
         return self._holds(path, _WHOLE) or any(self._holds(folder, _FOLDER_OR_PATTERN) for folder in above)
 
     def _holds(self, path: str, end: str) -> bool:
+        if (path, end) not in self._known:  # thousands of files lie below one folder
+            self._known[path, end] = self._finds(path, end)
+        return self._known[path, end]
+
+    def _finds(self, path: str, end: str) -> bool:
         """The plain search comes first: it is a hundred times faster, and most files of a project are named nowhere."""
         escaped = re.escape(path)
         word = path in self._words and re.search(rf"(?m)(?:^|/){escaped}(?=$|[/{{]){end}", self._words)

@@ -21,10 +21,14 @@ _INTERPOLATED = re.compile(r"[$%{*?]")
 
 @dataclass(frozen=True)
 class OutputFolders:
-    """`written` are paths below the root that hold outputs, `own` the run's artifacts, all relative with `/`."""
+    """`written` are paths that hold outputs and `own` the run's artifacts, relative to the root with `/`.
+
+    `evidence` are the folders outside the project in which artifacts of the run lie: links may lead there.
+    """
 
     written: frozenset[str]
     own: frozenset[str]
+    evidence: frozenset[str]
 
     def holds(self, name: str) -> bool:
         """Whether a path, relative to the root, is or lies in an output folder."""
@@ -37,6 +41,16 @@ class OutputFolders:
     def below(self, name: str) -> bool:
         """Whether outputs lie somewhere below a folder."""
         return any(one.startswith(name + "/") for one in self.written)
+
+    def is_evidence(self, path: Path) -> bool:
+        """Whether a path is or lies in a folder of the run's artifacts outside the project, whatever links it takes."""
+        real = os.path.realpath(path) if self.evidence else ""
+        return any(real == folder or real.startswith(folder + os.sep) for folder in self.evidence)
+
+    def leads_to_evidence(self, path: Path) -> bool:
+        """Whether such a folder lies somewhere below a path."""
+        real = os.path.realpath(path) if self.evidence else ""
+        return any(folder.startswith(real + os.sep) for folder in self.evidence)
 
 
 def output_folders(root: Path, artifacts: Iterable[Path], texts: Texts) -> OutputFolders:
@@ -52,7 +66,18 @@ def output_folders(root: Path, artifacts: Iterable[Path], texts: Texts) -> Outpu
         for value in texts.places(before_interpolation(mention.value)) if mention.is_output else ():
             if name := inside(root, value):
                 written.add(name)
-    return OutputFolders(frozenset(written - {"."}), frozenset(own))
+    return OutputFolders(frozenset(written - {"."}), frozenset(own), frozenset(folders_outside(root, artifacts)))
+
+
+def folders_outside(root: Path, artifacts: Iterable[Path]) -> set[str]:
+    """Folders outside the project in which artifacts of the run lie, by each of their names.
+
+    A folder that holds the project or is the user's home is none of a run, though a log may lie in it.
+    """
+    folders = {os.path.dirname(path) for one in artifacts for path in (str(one), os.path.realpath(one))}
+    of_everything = {str(one) for one in (*root.parents, *root.resolve().parents)} | {os.path.expanduser("~")}
+    outside = {folder for folder in folders if inside(root, folder) is None and folder.count(os.sep) > 1}
+    return outside - of_everything
 
 
 def inside(root: Path, value: str) -> str | None:

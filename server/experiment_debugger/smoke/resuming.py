@@ -39,9 +39,9 @@ def appended_resume(command: Command, checkpoint: str, read: Read) -> Command:
     if command.is_script:
         words = _of_script(command, checkpoint, read)
         return replace(command, argv=(*command.argv, *words))
-    for option in _present(command.argv):
-        return replace(command, argv=with_value(command.argv, option, checkpoint))
     source = source_of(command.argv, read) or ""
+    for option in _present(command.argv):
+        return replace(command, argv=with_value(command.argv, option, _value(command.argv, option, source, checkpoint)))
     words = _added(command.argv, source, command.files, checkpoint, read)
     if not words:
         raise _no_way(f"the {command.source} command")
@@ -52,6 +52,12 @@ def _present(argv: Sequence[str]) -> list[Option]:
     """The options of the command that take a checkpoint, the plainest first."""
     taking = [one for one in named(argv, KEYS) if one.value is not None and not _NO_PATH.fullmatch(one.value)]
     return sorted(taking, key=lambda option: KEYS.index(option.key))
+
+
+def _value(argv: Sequence[str], option: Option, source: str, checkpoint: str) -> str:
+    """The checkpoint as this option takes it."""
+    is_override = not argv[option.at].startswith("-") and _OVERRIDES.search(source)
+    return _quoted(checkpoint) if is_override else checkpoint
 
 
 def _added(argv: Sequence[str], source: str, files: Sequence[str], checkpoint: str, read: Read) -> tuple[str, ...]:
@@ -73,9 +79,10 @@ def _of_script(command: Command, checkpoint: str, read: Read) -> tuple[str, ...]
     text = read(command.argv[1]) or ""
     passing = [words for words in script_words(text) if any(_PASSES_ON.search(word) for word in words)]
     for words in passing:
-        for option in _present(words):
-            return words[option.at].partition("=")[0], checkpoint
         source = source_of(words, read) or ""
+        for option in _present(words):
+            name, value = words[option.at].partition("=")[0], _value(words, option, source, checkpoint)
+            return (name, value) if name.startswith("-") else (f"{name}={value}",)
         if found := _added(words, source, command.files, checkpoint, read):
             return found
     if not passing:

@@ -48,7 +48,8 @@ class Sampler:
         self._before = self._started
         self._cpu: dict[tuple[int, float], float] = {}
         self._row_seconds, self._row_due = spec.seconds / MOST_ROWS, self._started
-        self._file = open(os.path.join(spec.records, SAMPLES), "w", encoding="utf-8", buffering=1)  # noqa: SIM115 (open as long as the test runs)
+        path = os.path.join(spec.records, SAMPLES)
+        self._file = open(path, "w", encoding="utf-8", buffering=1)  # noqa: SIM115 (open as long as the test runs)
         self._file.write(HEADER + "\n")
 
     @property

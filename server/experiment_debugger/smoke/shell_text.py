@@ -61,7 +61,7 @@ def expanded(value: str, variables: Mapping[str, str], root: str) -> str | None:
     """The value with variables put in; None where one is unknown. Scripts start in the root; `0` is the script."""
     for _ in range(DEEPEST):
         before = value
-        value = _SUBSTITUTION.sub(lambda found: _printed(found[0].strip("$()`"), variables, root), value)
+        value = _SUBSTITUTION.sub(lambda found: _printed(_inner(found[0]), variables, root), value)
         value = _VARIABLE.sub(lambda found: _value(found, variables), value).replace('"', "")
         if value == before:
             break
@@ -86,6 +86,10 @@ def _printed(command: str, variables: Mapping[str, str], root: str) -> str:
     of_script = "$0" in command or "BASH_SOURCE" in command
     path = os.path.join(root, variables.get("0", "")) if of_script else root
     return os.path.dirname(path) if of_script and "dirname" in command else path
+
+
+def _inner(substitution: str) -> str:
+    return substitution[2:-1] if substitution.startswith("$(") else substitution[1:-1]
 
 
 def _value(found: re.Match[str], variables: Mapping[str, str]) -> str:

@@ -27,7 +27,7 @@ def argument_list(text: str, at: str) -> tuple[dict[str, str], tuple[str, ...]]:
     `at` is where the text stands.
     """
     line = re.sub(r"\\\r?\n", " ", text).strip()
-    if found := _SYNTAX.search(_QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)):
+    if found := _SYNTAX.search(_without_literals(line)):
         sign = "several lines" if found[0] == "\n" else f"`{found[0]}`"
         raise DebuggerError(
             f"{at}: expected a command of plain words; found {sign}, which needs a shell; "
@@ -40,6 +40,10 @@ def argument_list(text: str, at: str) -> tuple[dict[str, str], tuple[str, ...]]:
             f"{at}: expected a command; found {str(problem).lower()}; give the command after --"
         ) from None
     return leading_settings(words)
+
+
+def _without_literals(line: str) -> str:
+    return _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
 
 
 def leading_settings(words: list[str]) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -93,8 +97,9 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _simple_commands(line: str) -> Iterator[list[str]]:
     """`a && X=1 b | c` is three commands: a, b and c."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
+    comment = re.search(r"(?:^|(?<=\s))#", _without_literals(line))
+    lexer = shlex.shlex(line[: comment.start()] if comment else line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""  # its own comments begin inside of words, too: `$#`
     try:
         tokens = list(lexer)
     except ValueError:  # a quote that ends on a later line

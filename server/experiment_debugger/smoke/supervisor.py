@@ -29,10 +29,8 @@ from experiment_debugger.smoke.spec import Ending, Spec
 from experiment_debugger.smoke.stopping import BY_ORDER, Bounds, Stop
 
 TICK = 0.05  # seconds between two looks at the process
-GRACE, LEFT_OVER_GRACE = (
-    2.0,
-    1.0,
-)  # seconds between SIGTERM and the end; between the main process's end and its children's
+GRACE = 2.0  # seconds between SIGTERM and the end
+LEFT_OVER_GRACE = 1.0  # seconds between the end of the main process and that of its children
 READ_SECONDS = 300.0  # for the server to look at the records before the commands that clean up run
 
 

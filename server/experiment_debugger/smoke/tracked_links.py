@@ -1,6 +1,6 @@
 """What git cannot bring into a worktree as it is used: links that lead outside, and submodules.
 
-logs -> /scratch/ann/logs                 an empty folder: the link would lead to the run's own logs
+logs -> /scratch/ann/logs                 taken away: the link would lead to the run's own logs; see `inputs`
 data -> ../datasets                       a link to the same place by its absolute path
 current -> /home/ann/project/configs/a    the same place of the worktree
 third_party/lib (a submodule)             a link to the one that is checked out
@@ -9,7 +9,7 @@ third_party/lib (a submodule)             a link to the one that is checked out
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from experiment_debugger import git
@@ -18,9 +18,8 @@ from experiment_debugger.smoke.output_folders import OutputFolders, inside
 LINK, SUBMODULE = "120000", "160000"
 
 
-def settle_links(root: Path, folder: Path, outputs: OutputFolders, artifacts: Sequence[Path]) -> Iterator[str]:
-    """Replace links of the worktree that lead out of it; a sentence for each that no longer is what it was."""
-    real = [os.path.realpath(path) for path in artifacts]
+def settle_links(root: Path, folder: Path, outputs: OutputFolders) -> Iterator[str]:
+    """Set right links of the worktree that lead out of it; yields the names of those taken away."""
     for name in (*_tracked(folder, LINK), *git.paths(folder, "ls-files", "--others", "-z")):
         link = folder / name
         if not link.is_symlink():
@@ -29,12 +28,16 @@ def settle_links(root: Path, folder: Path, outputs: OutputFolders, artifacts: Se
         below = inside(root, place)
         if below is not None and not below.startswith(".."):
             _relink(link, folder / below, os.readlink(link))
-        elif outputs.holds(name) or any(path.startswith(place + os.sep) for path in real):
+        elif _leads_to_outputs(name, Path(place), outputs):
             link.unlink()
-            link.mkdir()
-            yield f"{name} leads to {place}: an empty folder in the copy"
+            yield name
         else:
             _relink(link, Path(place), os.readlink(link))
+
+
+def _leads_to_outputs(name: str, place: Path, outputs: OutputFolders) -> bool:
+    by_name = outputs.holds(name) or outputs.below(name)
+    return by_name or outputs.is_evidence(place) or outputs.leads_to_evidence(place)
 
 
 def _relink(link: Path, target: Path, text: str) -> None:

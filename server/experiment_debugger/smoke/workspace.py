@@ -19,10 +19,11 @@ from experiment_debugger.errors import DebuggerError
 from experiment_debugger.project import Project
 from experiment_debugger.smoke import worktree
 from experiment_debugger.smoke.editable import import_folders
-from experiment_debugger.smoke.inputs import provide_inputs
-from experiment_debugger.smoke.mentions import Texts, read_texts
+from experiment_debugger.smoke.inputs import Inputs, provide_inputs
+from experiment_debugger.smoke.large_files import bring_large_files
+from experiment_debugger.smoke.mentions import COMMAND, Texts, read_texts, word_mentions
 from experiment_debugger.smoke.order import Command
-from experiment_debugger.smoke.output_folders import inside, output_folders
+from experiment_debugger.smoke.output_folders import OutputFolders, inside, output_folders
 from experiment_debugger.smoke.placing import place_copy
 from experiment_debugger.smoke.redirect import redirect
 from experiment_debugger.smoke.tracked_links import settle_links, settle_submodules
@@ -95,6 +96,7 @@ def _commit_to_test(root: Path, commit: str | None) -> str:
             f"expected a git repository in {root}, so that the test runs in a copy; found none; run `git init` and "
             "commit, or run it where it is with --in-place"
         )
+    git.paths(root, "rev-parse", "--git-dir")  # says what is wrong with a damaged or foreign repository
     if git.commit_now(root) is None:
         raise DebuggerError(
             f"expected a commit in the repository {root}; found none yet; commit, or run it where it is with --in-place"
@@ -104,10 +106,9 @@ def _commit_to_test(root: Path, commit: str | None) -> str:
 
 def _in_place(root: Path, command: Command, commit: str | None) -> Workspace:
     now = git.commit_now(root)
-    asked = git.resolved_commit(root, commit) if commit and now else now
     notes = ["it ran in the project itself: its outputs may have been overwritten"]
-    if asked != now:
-        notes.append(f"it ran the tree as it is (commit {now}), not commit {asked}")
+    if commit and now and git.commit_named(root, commit) != now:
+        notes.append(f"it ran the tree as it is (commit {now}), not commit {commit}")
     return Workspace(root, command.argv, {}, now, git.uncommitted_changes(root), in_place=True, notes=tuple(notes))
 
 
@@ -124,15 +125,18 @@ class _Filling:
         """Everything that the command needs, in the order in which one thing depends on the other."""
         root, folder = self.project.root, self.tree.folder
         by_name = output_folders(root, self.artifacts, Texts((), {}, {}))
+        absent = bring_large_files(root, folder)
         dirty = uncommitted and bring_changes(root, folder, by_name)
-        brought = self._bring_files()
-        texts = read_texts(self.command, folder)
-        outputs = output_folders(root, self.artifacts, texts)
-        notes = list(settle_links(root, folder, outputs, self.artifacts))
-        submodules, absent = settle_submodules(root, folder)
-        inputs = provide_inputs(root, folder, texts, outputs)
+        brought = self._bring_files(by_name)
+        submodules, unchecked = settle_submodules(root, folder)
+        outputs = output_folders(root, self.artifacts, read_texts(self.command, folder))
+        links = list(settle_links(root, folder, outputs))
+        texts, inputs = self._inputs(links)
+        notes = [
+            f"{name} leads to {os.path.realpath(root / name)}: outputs there are not in the copy" for name in links
+        ]
         redirected = redirect(root, folder, self.command, texts, self.artifacts, self.project.env)
-        taken = [*brought, *inputs.code]
+        taken = [*(name for name in brought if not by_name.holds(name)), *inputs.code]
         notes += [f"{name} is not in the commit: taken as it is now" for name in taken if not uncommitted]
         notes += [f"{name}: the submodule as it is checked out now" for name in submodules]
         return Workspace(
@@ -143,17 +147,29 @@ class _Filling:
             dirty=bool(dirty or taken),
             notes=(*notes, *redirected.notes),
             linked=(*submodules, *inputs.linked),
-            copied=tuple(inputs.copied),
-            missing=(*absent, *inputs.missing),
+            copied=(*(name for name in brought if by_name.holds(name)), *inputs.copied),
+            missing=(*unchecked, *inputs.missing, *absent),
             placed=frozenset(git.paths(folder, "ls-files", "--others", "-z")),
             tree=self.tree,
         )
 
-    def _bring_files(self) -> list[str]:
-        """The job script and configs of the command that the commit does not hold."""
+    def _inputs(self, links: Sequence[str]) -> tuple[Texts, Inputs]:
+        """All texts, and the inputs that they name; code that comes along is read in turn."""
+        root, folder, inputs = self.project.root, self.tree.folder, Inputs()
+        more = True
+        while more:
+            texts = read_texts(self.command, folder)
+            outputs = output_folders(root, self.artifacts, texts)
+            more = provide_inputs(root, folder, texts, outputs, inputs, links)
+        return texts, inputs
+
+    def _bring_files(self, outputs: OutputFolders) -> list[str]:
+        """The job script and configs of the command that the commit does not hold; of outputs only what it reads."""
         root, folder = self.project.root, self.tree.folder
-        absent = [name for name in self.command.files if inside(root, name) and not os.path.lexists(folder / name)]
-        brought = [name for name in absent if (root / name).is_file()]
+        named = {inside(root, mention.value) for mention in word_mentions(self.command.argv, COMMAND)}
+        names = [name for name in map(os.path.normpath, self.command.files) if inside(root, name)]
+        absent = [name for name in names if not os.path.lexists(folder / name) and (root / name).is_file()]
+        brought = [name for name in absent if name in named or not outputs.holds(name)]
         for name in brought:
             place_copy(root, folder, name)
         return brought

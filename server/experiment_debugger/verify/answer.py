@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from experiment_debugger.models import Diagnosis, Isolation, SmokeResult, Value
+from experiment_debugger.models import Diagnosis, Value
 from experiment_debugger.redaction import redact
+from experiment_debugger.results import Isolation, SmokeResult
 from experiment_debugger.smoke.records import PLAN
 from experiment_debugger.verify.reach import furthest
 from experiment_debugger.verify.trial import Trial

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from experiment_debugger.command import Call
-from experiment_debugger.models import Isolation, SmokeVerdict
+from experiment_debugger.results import Isolation, SmokeVerdict
 from experiment_debugger.smoke.changes import Change
 from experiment_debugger.smoke.isolations import Reading
 from experiment_debugger.verify.plan import Plan

@@ -11,16 +11,19 @@ import re
 
 from experiment_debugger.models import Hypothesis
 from experiment_debugger.smoke.environment import named_in
-from experiment_debugger.verify.sameness import HOST_MEMORY, sign_of
+from experiment_debugger.verify.plan import is_host_memory
 from experiment_debugger.verify.trial import Trial
 
 TAIL_BYTES = 64 << 10
 NOT_FOUND = {126, 127}
+OURS = "experiment-debugger: "
 _NO_FILE = re.compile(
     r"(?:No such file or directory|does not exist|not found)[^'\"\n]{0,40}['\"]([^'\"\n]+)['\"]"
     r"|['\"]([^'\"\n]+)['\"][^'\"\n]{0,40}(?:No such file or directory|does not exist)"
     r"|([\w./~+-]+): (?:No such file or directory|command not found)"
 )
+_UNTOLD = re.compile(r"[^\w./~+=-]")
+"""What no name in a sentence of ours may hold: logs are untrusted."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_GPU = re.compile(
     r"Torch not compiled with CUDA enabled|No CUDA GPUs are available|Found no NVIDIA driver|no CUDA-capable device"
@@ -33,7 +36,7 @@ def obstacle(trial: Trial, failure: Hypothesis | None) -> str | None:
     """Why the test says nothing about the code; None when nothing stood in its way."""
     stopped = trial.result.get("stopped")
     if stopped in {"memory", "disk"} and not _was_memory(trial):
-        return f"the test's own bound ended it: {_last_line(trial)}"
+        return f"the test's own bound ended it: {_last_words(trial)}"
     if failure is None and trial.result.get("exit") == 0:
         return None
     if failure is None and stopped is not None:
@@ -43,7 +46,7 @@ def obstacle(trial: Trial, failure: Hypothesis | None) -> str | None:
 
 def _was_memory(trial: Trial) -> bool:
     known, original = trial.plan.failure, trial.plan.original
-    return bool(known and original and sign_of(known, original).symptom_class == HOST_MEMORY)
+    return known is not None and original is not None and is_host_memory(known, original)
 
 
 def _of_this_test(trial: Trial) -> str | None:
@@ -64,13 +67,13 @@ def _of_this_machine(trial: Trial) -> str | None:
     """What the run had and this machine has not; without a run to compare with, that is the failure itself."""
     text = _tail(trial)
     if trial.result.get("exit") in NOT_FOUND and trial.probed.step == 0:
-        return f"the command could not be started: {_last_line(trial)}"
+        return f"the command could not be started: {_last_words(trial)}"
     if trial.plan.failure is None:
         return None
     if missing := _NO_FILE.search(text):
-        return f"an input is missing here: {next(filter(None, missing.groups()))}"
+        return f"an input is missing here: {_name(next(filter(None, missing.groups())))}"
     if module := _NO_MODULE.search(text):
-        return f"the interpreter used here lacks the module {module[1]}"
+        return f"the interpreter used here lacks the module {_name(module[1])}"
     if gpu := _NO_GPU.search(text):
         return f"it needs a device that is not here: {gpu[0]}"
     return None
@@ -85,6 +88,12 @@ def _tail(trial: Trial) -> str:
         return ""
 
 
-def _last_line(trial: Trial) -> str:
+def _name(text: str) -> str:
+    return _UNTOLD.sub("", text)[:120]
+
+
+def _last_words(trial: Trial) -> str:
+    """The last line of the log where it is ours; what others print is quoted as evidence only."""
     lines = [line for line in _tail(trial).splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "no output"
+    ours = lines[-1][:300] if lines and lines[-1].startswith(OURS) else ""
+    return ours.removeprefix(OURS) or "see the end of console.log"

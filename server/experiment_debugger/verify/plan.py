@@ -16,7 +16,9 @@ from experiment_debugger.errors import DebuggerError
 from experiment_debugger.git import has_repository, resolved_commit
 from experiment_debugger.models import Hypothesis
 from experiment_debugger.project import Project
+from experiment_debugger.redaction import redact
 from experiment_debugger.run import Run, resolve
+from experiment_debugger.smoke.bounds import VARIABLE as MEMORY
 from experiment_debugger.smoke.bounds import memory_limit
 from experiment_debugger.smoke.changes import Change, parse_change
 from experiment_debugger.smoke.command import command_of, given
@@ -26,6 +28,7 @@ DEFAULT_SECONDS = 45
 MARGIN = 0.02
 """How far beyond the onset a fix must come, as a share of its step; and at least three reports."""
 REPORTS_BEYOND = 3
+HOST_MEMORY = "host-memory-exhausted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Plan:
         times = f", {runs} times ({', '.join(change.name for change in self.changes)})" if self.changes else ""
         return (
             f"Run this command{times}, each for at most {self.bounds.seconds:.0f} s?\n"
-            f"  {shlex.join(self.command.argv)}\n"
+            f"  {redact(shlex.join(self.command.argv))}\n"
             f"from {self.command.source}, {self.why}."
         )
 
@@ -101,11 +104,12 @@ def plan_of(place: Project, request: Request, *, typed: bool = False) -> Plan:
     changes = tuple(parse_change(text) for text in request.tries)
     commit, said = _commit(place, request, original)
     steps, target = _end(request, original)
+    memory = memory_limit(place.env.get(MEMORY))
     until = f"until step {target} of its log" if target else f"for {steps} steps" if steps else "to its end"
     return Plan(
         place=place,
         command=command,
-        bounds=Bounds(seconds=request.seconds or DEFAULT_SECONDS, steps=steps, memory_bytes=memory_limit()),
+        bounds=Bounds(seconds=request.seconds or DEFAULT_SECONDS, steps=steps, memory_bytes=memory),
         original=original,
         commit=commit,
         in_place=request.in_place,
@@ -143,9 +147,15 @@ def _end(request: Request, original: Examination | None) -> tuple[int | None, in
     failure = original.diagnosis.modes[0] if original and original.diagnosis.modes else None
     if original is None or failure is None or failure.onset.step is None:
         return None, None
-    if failure.onset.phase in {"evaluation", "checkpoint", "shutdown"}:
+    if failure.onset.phase in {"evaluation", "checkpoint", "shutdown"} or is_host_memory(failure, original):
         return None, None
     return None, failure.onset.step + margin_of(failure, original)
+
+
+def is_host_memory(failure: Hypothesis, examination: Examination) -> bool:
+    """Whether host memory ran out: at which step that happens depends on the machine."""
+    found = (finding for finding in examination.findings if finding.rule == failure.rules[0])
+    return any(finding.symptom_class == HOST_MEMORY for finding in found)
 
 
 def margin_of(failure: Hypothesis, original: Examination) -> int:

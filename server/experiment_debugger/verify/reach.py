@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from experiment_debugger.models import Hypothesis, Onset
+from experiment_debugger.verify.level_memory import memory_stayed_level
+from experiment_debugger.verify.plan import is_host_memory
 from experiment_debugger.verify.trial import Trial
 
 AT_ONCE = frozenset({"startup", "step-0"})
@@ -44,10 +46,12 @@ def _without_step(onset: Onset, stopped: str | None, last: int | None, end: str)
 
 
 def _preflight_end(trial: Trial, last: int | None, end: str) -> tuple[bool, str]:
+    if last is None:
+        return False, "without a single step: nothing was tested"
     if trial.result.get("stopped") is None:
         return True, "it ran to its normal end"
     wanted = trial.plan.bounds.steps
-    if wanted is not None and last is not None and last >= wanted:
+    if wanted is not None and last >= wanted:
         return True, f"{last} steps without a failure"
     return False, f"{end}; it had not come to its end" + (f" or to {wanted} steps" if wanted else "")
 
@@ -81,6 +85,8 @@ def looked_at(trial: Trial) -> tuple[bool, str]:
         return True, "nothing failed"
     if known.mode == "nan-gradient":
         return _finite_losses(trial, known)
+    if trial.plan.original is not None and is_host_memory(known, trial.plan.original):
+        return memory_stayed_level(trial.records)
     outcome = next((one for one in _outcomes(trial) if one[0] == known.rules[0]), None)
     if outcome is not None and outcome[1] in {"not_applicable", "error"}:
         return False, f"{known.rules[0]} could not look ({outcome[2] or outcome[1]})"

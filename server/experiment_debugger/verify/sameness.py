@@ -8,11 +8,11 @@ from pathlib import PurePath
 from experiment_debugger.diagnose import Examination
 from experiment_debugger.diagnose.onset import traceback_of
 from experiment_debugger.models import Hypothesis
+from experiment_debugger.verify.plan import is_host_memory
 from experiment_debugger.verify.trial import Trial
 
 SILENT = frozenset({"no-progress", "rank-stalled", "collective-timeout", "scheduler-ended"})
 """Symptom classes of a run that hung: a test that falls silent, too, has reproduced it."""
-HOST_MEMORY = "host-memory-exhausted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ def same_failure(trial: Trial, failure: Hypothesis | None) -> bool:
     sign = sign_of(known, original)
     if sign.symptom_class in SILENT and trial.result.get("stopped") == "timeout" and trial.stalled:
         return True
-    if sign.symptom_class == HOST_MEMORY and trial.result.get("stopped") == "memory":
+    if is_host_memory(known, original) and trial.result.get("stopped") == "memory":
         return True
     if failure is None or failure.mode != known.mode:
         return False
     if known.cause is not None and failure.cause is not None:
         return known.cause == failure.cause
-    return _alike(sign, sign_of(failure, trial.examination), same_rule=known.rules[0] == failure.rules[0])
+    return _alike(sign, sign_of(failure, trial.examination), same_rule=failure.rules[0] in known.rules)
 
 
 def sign_of(hypothesis: Hypothesis, examination: Examination) -> Sign:

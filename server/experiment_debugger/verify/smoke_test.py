@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from experiment_debugger.command import Call
 from experiment_debugger.errors import DebuggerError
-from experiment_debugger.models import Isolation, SmokeResult
 from experiment_debugger.project import Project
+from experiment_debugger.redaction import redact
+from experiment_debugger.results import Isolation, SmokeResult
 from experiment_debugger.smoke.records import PLAN, Records, new_records, records_of
 from experiment_debugger.verify.answer import answer_of
 from experiment_debugger.verify.batch import batch_fit
@@ -70,7 +71,14 @@ def start(plan: Plan) -> SmokeResult:
     records = new_records(plan.place.root)
     call = Call(consent=True, progress=lambda *seen: _note(records.id, seen))
     thread = threading.Thread(target=_in_background, args=(records.id,), name=records.id, daemon=True)
-    records.write(PLAN, {"id": records.id, "run_id": plan.run.id if plan.run else None, "command": shlex.join(plan.command.argv)})
+    records.write(
+        PLAN,
+        {
+            "id": records.id,
+            "run_id": plan.run.id if plan.run else None,
+            "command": redact(shlex.join(plan.command.argv)),
+        },
+    )
     _STARTED[records.id] = Started(plan, records, call, thread)
     thread.start()
     return running_answer(_STARTED[records.id], "Started; it ends with this server. Poll it.")
@@ -105,7 +113,7 @@ def running_answer(started: Started, summary: str) -> SmokeResult:
         id=started.records.id,
         run_id=plan.run.id if plan.run else None,
         summary=summary,
-        argv=plan.command.argv,
+        argv=tuple(redact(word) for word in plan.command.argv),
         source=plan.command.source,
         commit=plan.commit,
         records=plan.place.show(started.records.folder),

@@ -18,6 +18,7 @@ from experiment_debugger.command import Call
 from experiment_debugger.diagnose import Examination, examine
 from experiment_debugger.discovery.names import is_artifact_folder
 from experiment_debugger.probes import injected, launched
+from experiment_debugger.redaction import redact
 from experiment_debugger.run import Artifact, resolve
 from experiment_debugger.smoke.changes import Applied, Change, applied
 from experiment_debugger.smoke.command import appended_resume
@@ -25,7 +26,7 @@ from experiment_debugger.smoke.environment import Reduced, reduced
 from experiment_debugger.smoke.fingerprints import changed, fingerprint
 from experiment_debugger.smoke.order import Command
 from experiment_debugger.smoke.outputs import collect_outputs
-from experiment_debugger.smoke.records import PLAN, PROBE, RESULT, Probed, Records, new_records
+from experiment_debugger.smoke.records import PLAN, PROBE, Probed, Records, new_records
 from experiment_debugger.smoke.supervised import Supervised
 from experiment_debugger.smoke.watch import Seen, Watch
 from experiment_debugger.smoke.workspace import Workspace, make_workspace
@@ -98,7 +99,10 @@ def run_trial(plan: Plan, call: Call, change: Change | None = None, records: Rec
 def _run(trial: Trial, call: Call, change: Change | None) -> None:
     workspace = trial.workspace
     assert workspace is not None  # noqa: S101 (made by the only caller)
-    command, reduced_env = _command(trial, change, workspace), reduced(os.environ, trial.plan.pass_env)
+    command, reduced_env = (
+        _command(trial, change, workspace),
+        reduced({**os.environ, **trial.plan.command.environment}, trial.plan.pass_env),
+    )
     trial.withheld, trial.argv = reduced_env.withheld, command.argv
     spec = _spec(trial, command, reduced_env, workspace)
     _write_records(trial, spec, workspace)
@@ -138,7 +142,7 @@ def reader_of(folder: Path) -> Callable[[str], str | None]:
 def _spec(trial: Trial, command: Command, env: Reduced, workspace: Workspace) -> dict[str, Any]:
     bounds, records = trial.plan.bounds, trial.records
     extra = trial.change.environment if trial.change else {}
-    environment = {**env.env, **command.environment, **workspace.environment, **extra}
+    environment = {**env.env, **workspace.environment, **extra}
     return {
         "id": records.id,
         "argv": list(command.argv),
@@ -170,7 +174,7 @@ def _write_records(trial: Trial, spec: dict[str, Any], workspace: Workspace) -> 
         {
             "id": records.id,
             "run_id": plan.run.id if plan.run else None,
-            "command": shlex.join(spec["argv"]),
+            "command": redact(shlex.join(spec["argv"])),
             "source": plan.command.source,
             "commit": workspace.commit,
             "dirty": workspace.dirty,
@@ -185,22 +189,20 @@ def _write_records(trial: Trial, spec: dict[str, Any], workspace: Workspace) -> 
 
 def _follow(trial: Trial, supervised: Supervised, call: Call) -> dict[str, Any]:
     """Watch until the supervisor has ended everything; its record of the end."""
-    watch = Watch(trial.records)
-    result: dict[str, Any] | None = None
+    watch, begun = Watch(trial.records), time.monotonic()
     stopping = False
-    while result is None:
-        result = supervised.wait(LOOK_SECONDS)
-        seen = watch.look()
-        trial.stalled = seen.stalled if result is None else trial.stalled or seen.stalled
-        trial.seen = seen
-        if result is None:
-            call.progress(time.time() - trial.started, trial.plan.bounds.seconds, seen.message)
+    while (result := supervised.wait(LOOK_SECONDS)) is None:
+        trial.seen = watch.look()
+        elapsed = time.monotonic() - begun
+        if elapsed < trial.plan.bounds.seconds:  # what a process says when it is ended is no sign of life
+            trial.stalled = trial.seen.stalled
+        call.progress(elapsed, trial.plan.bounds.seconds, trial.seen.message)
         if call.cancelled.is_set():
             supervised.cancel()
-        elif not stopping and _saw_enough(trial.plan, seen):
+        elif not stopping and _saw_enough(trial.plan, trial.seen):
             supervised.stop_steps()
             stopping = True
-    return result or trial.records.read(RESULT)
+    return result
 
 
 def _saw_enough(plan: Plan, seen: Seen) -> bool:

@@ -13,15 +13,13 @@ blocked) is never called a failure of the code.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from experiment_debugger.models import Hypothesis, SmokeVerdict
+from experiment_debugger.models import Hypothesis
+from experiment_debugger.results import Proof, SmokeVerdict
 from experiment_debugger.verify.obstacles import obstacle
 from experiment_debugger.verify.reach import looked_at, passed_onset
 from experiment_debugger.verify.sameness import same_failure
 from experiment_debugger.verify.trial import Trial
-
-Proof = Literal["the failure", "the fix", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,10 +118,14 @@ class Agent:
             callback()
 
     def _finish_with_multiprocessing(self) -> None:
-        """Children that multiprocessing forked end without atexit, but run its finalizers."""
+        """Children that multiprocessing forked end without atexit, but run its finalizers.
+
+        Those of a fork server import the main module first, and only then forget the finalizers of their parent.
+        """
         util = sys.modules.get("multiprocessing.util")
         if self._forked and util is not None:
             util.Finalize(None, self.finish, exitpriority=100)
+            util.register_after_fork(self, lambda agent: util.Finalize(None, agent.finish, exitpriority=100))
 
     def _handshake(self) -> dict[str, Any]:
         return {

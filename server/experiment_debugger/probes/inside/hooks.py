@@ -10,16 +10,23 @@ Listener = Callable[[Any], None]
 
 
 def around_optimizer_steps(torch: Any, before: Sequence[Listener], after: Sequence[Listener]) -> None:
-    """Call `before` and `after` with the optimizer around each `optimizer.step()`, of all classes of optimizers."""
+    """Call `before` and `after` with the optimizer around each `optimizer.step()`, of all classes of optimizers.
+
+    A step that calls the step of its base class is announced twice by torch; it has ended when the inner one has.
+    """
     module = sys.modules["torch.optim.optimizer"]  # torch.optim deletes the attribute of this name
+    begun: set[int] = set()
 
     def before_step(optimizer: Any, *_: Any) -> None:
+        begun.add(id(optimizer))
         for listen in before:
             listen(optimizer)
 
     def after_step(optimizer: Any, *_: Any) -> None:
-        for listen in after:
-            listen(optimizer)
+        if id(optimizer) in begun:
+            begun.discard(id(optimizer))
+            for listen in after:
+                listen(optimizer)
 
     if hasattr(module, "register_optimizer_step_post_hook"):
         module.register_optimizer_step_pre_hook(before_step)

@@ -18,16 +18,16 @@ from .agent import Agent, command_line
 BEFORE_THE_END_S = 1.5
 SOONEST_S = 0.5
 _KEEPERS = ("resource_tracker", "semaphore_tracker", "forkserver")
-"""Processes of multiprocessing that only keep house."""
+"""Processes of multiprocessing that only keep house, though ranks may be forked from one of them."""
 
 
 def install(agent: Agent) -> None:
     """Set the timer, where the wall clock has an end."""
-    keeps_house = any(name in word for word in command_line() for name in _KEEPERS)
-    if agent.config.deadline is None or keeps_house:
+    if agent.config.deadline is None:
         return
     stacks = Stacks(agent.config.records, agent.config.deadline)
-    stacks.arm()
+    if not any(name in word for word in command_line() for name in _KEEPERS):
+        stacks.arm()
     stacks.watch_the_user()
     agent.at_exit(stacks.disarm)
     agent.after_fork(stacks.forget)

@@ -3,7 +3,8 @@
 {"kind": "step", "step": 20, "time": 1796074001.5, "loss": 1.93, "lr": 0.001, "rank": 0}
 {"kind": "nonfinite", "step": 21, "what": "loss"}
 
-The step is the largest count of any single optimizer (a GAN has two), the loss that of the last backward pass before.
+The step is the largest count of any single optimizer: a GAN has two; one that is made later, for a second phase or the
+next fold, goes on where the others are. The loss is that of the last backward pass before the step.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Steps:
 
     def count(self, optimizer: Any) -> None:
         """An optimizer has made a step."""
-        count = self._counts.get(optimizer, 0) + 1
+        count = self._counts.get(optimizer, max(0, self._agent.step - 1)) + 1
         self._counts[optimizer] = count
         loss = self.losses.label(count)
         if count <= self._agent.step:

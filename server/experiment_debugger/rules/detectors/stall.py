@@ -26,7 +26,7 @@ MANY_INTERVALS = 20
 NO_NEW_POINT = 1800.0
 """Seconds without a new metric while the machine was still sampled: SageMaker's StalledTrainingRule."""
 TIME_LIMIT = "slurm-time-limit"
-"""Its line says when the job was ended: `*** JOB 42 ON node01 CANCELLED AT 2026-03-02T12:00:00 DUE TO TIME LIMIT ***`."""
+"""Its line says when the job was ended: `*** JOB 42 ON n1 CANCELLED AT 2026-03-02T12:00:00 DUE TO TIME LIMIT ***`."""
 TRAINED = frozenset({"loss", "eval-loss", "grad-norm", "learning-rate", "metric", "step-time", "throughput"})
 SAMPLED = frozenset({"gpu-utilisation", "gpu-temperature", "gpu-power", "cpu-utilisation", "host-memory"})
 

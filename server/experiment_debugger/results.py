@@ -1,0 +1,58 @@
+"""What verbs answer that act, as frozen models like those of `models`.
+
+{"id": "s-20261130-214501-3f2a", "run_id": "42", "verdict": "reproduced", "proves": "the failure", "commit": ...}
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from experiment_debugger.models import Diagnosis, Frozen, Value
+
+SmokeVerdict = Literal["reproduced", "different-failure", "passed", "timed-out", "inconclusive"]
+Proof = Literal["the failure", "the fix", "nothing"]
+
+
+class Isolation(Frozen):
+    """One `--try`: the same command with one change. It speaks for or against a hypothesis and is never a fix."""
+
+    change: str
+    id: str
+    verdict: SmokeVerdict
+    speaks: Literal["for", "against", "nothing"]
+    about: str
+    says: str
+
+
+class SmokeResult(Frozen):
+    """The answer of run-smoke-test; without `verdict` the test is still running.
+
+    `steps` are optimizer steps seen (steps of the log where none were), `exit` the status or the name of a signal,
+    `stopped` why the test ended the command itself, `probes` what the injected code saw, `artifacts` whether the run's
+    own files are as they were. `proves` is what the result may be cited for.
+    """
+
+    id: str
+    run_id: str | None = None
+    verdict: SmokeVerdict | None = None
+    summary: str
+    proves: Proof = "nothing"
+    argv: tuple[str, ...]
+    source: str | None = None
+    commit: str | None = None
+    dirty: bool | None = None
+    steps: int | None = None
+    seconds: float | None = None
+    exit: int | str | None = None
+    stopped: str | None = None
+    diagnosis: Diagnosis | None = None
+    probes: dict[str, Value] = Field(default_factory=dict)
+    resources: dict[str, Value] = Field(default_factory=dict)
+    artifacts: str | None = None
+    isolations: tuple[Isolation, ...] = ()
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    records: str | None = None
+    omitted: dict[str, int] = Field(default_factory=dict)
