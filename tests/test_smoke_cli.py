@@ -60,7 +60,7 @@ def test_the_records_are_read_like_a_run_and_are_no_run_of_the_project(cli: Cli,
     again = cli("classify-failure", data["records"], "--project", str(failed.root), "--json").data
     assert again["modes"][0]["mode"] == "crash"
     runs = cli("gather-run-context", "--project", str(failed.root), "--json").data["runs"]
-    assert [run["id"] for run in runs] == ["42"]
+    assert [run["id"] for run in runs] == ["run-42"]
 
 
 def test_without_consent_the_exact_command_is_printed_and_nothing_is_started(cli: Cli, failed: SmokeProject) -> None:

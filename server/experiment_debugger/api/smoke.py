@@ -97,14 +97,12 @@ def _smoke_plan(
     *,
     waits: bool,
 ) -> "Plan":
-    """The plan of a smoke test; over MCP a call that waits for the answer must stay below the client's patience."""
-    from experiment_debugger.verify.plan import DEFAULT_SECONDS, Request, plan_of
+    """The plan of a smoke test; `waits`: the call gives the answer, not only an id."""
+    from experiment_debugger.verify.plan import Request, plan_of
 
     typed = CALL.get().typed
-    if waits and not typed and (seconds or 0) > DEFAULT_SECONDS:
-        raise DebuggerError(
-            f"expected at most {DEFAULT_SECONDS} seconds for a call that waits; found {seconds}; use start"
-        )
+    if waits and not typed:
+        seconds = _within_patience(seconds, runs=1 + len(tries or ()))
     allowed = [name.strip() for name in os.environ.get(LET_THROUGH, "").split(",") if name.strip()]
     request = Request(
         run_id=run_id,
@@ -118,3 +116,14 @@ def _smoke_plan(
         pass_env=(*(pass_env or ()), *allowed),
     )
     return plan_of(place, request, typed=typed)
+
+
+def _within_patience(seconds: int | None, runs: int) -> int:
+    """Seconds for each of the runs of a call that waits; raises `DebuggerError` where a client would give up first."""
+    from experiment_debugger.verify.plan import DEFAULT_SECONDS
+
+    most = DEFAULT_SECONDS // runs
+    if (seconds or 0) > most:
+        each = f" for each of {runs} runs" if runs > 1 else ""
+        raise DebuggerError(f"expected at most {most} seconds{each} in a call that waits; found {seconds}; use start")
+    return seconds or most

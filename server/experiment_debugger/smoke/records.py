@@ -23,6 +23,7 @@ from experiment_debugger.errors import DebuggerError
 
 HOME = ".experiment-debugger"
 LARGEST_RECORD = 64 << 20  # bytes of one file of records
+LARGEST_END = 1 << 16
 PLAN, RESULT, PROBE, CONSOLE = "smoke.json", "result.json", "probe.json", "console.log"
 
 
@@ -30,13 +31,15 @@ PLAN, RESULT, PROBE, CONSOLE = "smoke.json", "result.json", "probe.json", "conso
 class Probed:
     """What the code inside the user's processes has seen, over all processes.
 
-    `loaded` are the processes that have shaken hands, `step` the last optimizer step (0: none), `loss` the last one
-    recorded, `finite_until` the last step with a finite loss, `nonfinite_at` the first without, `stopped_at` the step
-    at which the step limit ended a process, `blocked` what was kept from overwriting the run's artifacts, `changed`
-    the changes that took effect, `peak_bytes` and `total_bytes` memory of the device.
+    `loaded` are the processes that have shaken hands, `unfinished` those of them that have not said goodbye, `step` the
+    last optimizer step (0: none), `loss` the last one recorded, `finite_until` the last step with a finite loss,
+    `nonfinite_at` the first without, `stopped_at` the step at which the step limit ended a process, `blocked` what was
+    kept from overwriting the run's artifacts, `changed` the changes that took effect, `peak_bytes` and `total_bytes`
+    memory of the device.
     """
 
     loaded: tuple[int, ...] = ()
+    unfinished: tuple[int, ...] = ()
     torch: str | None = None
     step: int = 0
     loss: float | str | None = None
@@ -85,6 +88,13 @@ class Records:
             if path.stat().st_size <= LARGEST_RECORD:
                 yield from rows_of(path.read_bytes())
 
+    def _unfinished(self) -> Iterator[int]:
+        for path in sorted(self.folder.glob("probe-*.jsonl")):
+            kinds = {row.get("kind") for row in rows_of(path.read_bytes()[-LARGEST_END:])}
+            pid = path.stem.rpartition("-")[2]
+            if not kinds & {"exit", "stopped"} and pid.isdigit():
+                yield int(pid)
+
     def probed(self) -> Probed:
         """What the records of the probes say together."""
         rows = list(self.rows())
@@ -94,6 +104,7 @@ class Records:
         bad = [_step(row) for row in rows if row.get("kind") == "nonfinite"]
         return Probed(
             loaded=tuple(row["pid"] for row in _of(rows, "loaded")),
+            unfinished=tuple(self._unfinished()),
             torch=next((str(row.get("version")) for row in _of(rows, "torch")), None),
             step=max((_step(row) for row in rows), default=0),
             loss=last.get("loss") if last else None,

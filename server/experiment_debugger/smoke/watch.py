@@ -51,9 +51,13 @@ class Seen:
 
 @dataclass
 class Watch:
-    """Follows the records of a test that is running."""
+    """Follows the records of a test that is running.
+
+    `most_output` bytes of the console are kept: at half of them it stands still, and the command may go on printing.
+    """
 
     records: Records
+    most_output: int
     own: OwnDialect = NO_DIALECT
     _offsets: dict[Path, int] = field(default_factory=dict)
     _rest: bytes = b""
@@ -69,7 +73,7 @@ class Watch:
     def look(self) -> Seen:
         """Take in what is new."""
         output = self._new(self.records.console)
-        moved = bool(output)
+        moved = bool(output) or self._offsets.get(self.records.console, 0) >= self.most_output // 2
         if output:
             self._read_log(output)
         for path in self.records.folder.glob("probe-*.jsonl"):

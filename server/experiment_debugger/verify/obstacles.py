@@ -58,7 +58,7 @@ def _of_this_test(trial: Trial) -> str | None:
         return f"{name} was withheld from it: let it through with --pass-env {name}"
     workspace = trial.workspace
     for named in workspace.missing if workspace else ():
-        if named.split(" ")[0] in text:
+        if named.partition(" (")[0] in text:
             return f"an input is missing: {named}"
     return None
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from experiment_debugger.collection import dialect_of
 from experiment_debugger.command import Call
 from experiment_debugger.diagnose import Examination, examine
 from experiment_debugger.discovery.names import is_artifact_folder
@@ -189,14 +190,15 @@ def _write_records(trial: Trial, spec: dict[str, Any], workspace: Workspace) -> 
 
 def _follow(trial: Trial, supervised: Supervised, call: Call) -> dict[str, Any]:
     """Watch until the supervisor has ended everything; its record of the end."""
-    watch, begun = Watch(trial.records), time.monotonic()
+    bounds, begun = trial.plan.bounds, time.monotonic()
+    watch = Watch(trial.records, bounds.output_bytes, dialect_of(trial.plan.place.settings))
     stopping = False
     while (result := supervised.wait(LOOK_SECONDS)) is None:
         trial.seen = watch.look()
         elapsed = time.monotonic() - begun
-        if elapsed < trial.plan.bounds.seconds:  # what a process says when it is ended is no sign of life
+        if elapsed < bounds.seconds:  # what a process says when it is ended is no sign of life
             trial.stalled = trial.seen.stalled
-        call.progress(elapsed, trial.plan.bounds.seconds, trial.seen.message)
+        call.progress(elapsed, bounds.seconds, trial.seen.message)
         if call.cancelled.is_set():
             supervised.cancel()
         elif not stopping and _saw_enough(trial.plan, trial.seen):

@@ -58,6 +58,10 @@ def _without_failure(trial: Trial) -> Judgement:
     if not trial.probed.loaded or (lost := _unprobed(trial)):
         who = f"process {lost[0]}" if trial.probed.loaded else "the command"
         return Judgement("inconclusive", f"the probe was not seen to load in {who}{_why_lost(trial)}")
+    if trial.result.get("left_over") and trial.probed.unfinished:
+        return Judgement(
+            "inconclusive", "its first process ended while others were still running: let it wait for them"
+        )
     exit_code, stopped = trial.result.get("exit"), trial.result.get("stopped")
     if stopped is None and exit_code != 0:
         return _unexplained_end(trial)
