@@ -76,9 +76,7 @@ async def test_the_user_is_asked_with_the_exact_command(server: MCPServer[Any], 
 
     async with Client(server, mode=era, elicitation_callback=user) as client:
         argv = ["python", "train.py", "--pause", "0.1"]
-        data = data_of(
-            await client.call_tool("run_smoke_test", {"run_id": 42, "argv": argv}, progress_callback=note)
-        )
+        data = data_of(await client.call_tool("run_smoke_test", {"run_id": 42, "argv": argv}, progress_callback=note))
     assert data["verdict"] == "reproduced", data["summary"]
     (question,) = set(user.questions)
     assert "python train.py --pause 0.1" in question
