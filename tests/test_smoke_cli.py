@@ -45,8 +45,11 @@ def test_a_failure_is_reproduced_at_the_commit_of_the_run(cli: Cli, failed: Smok
     assert failed.git("worktree", "list").count("\n") == 0
 
 
-def test_the_fix_is_proven_at_head(cli: Cli, failed: SmokeProject) -> None:
+def test_the_fix_is_proven_at_head_once_the_failure_was_seen_here(cli: Cli, failed: SmokeProject) -> None:
     before = files_of(failed.root)
+    alone = smoke(cli, failed, "42", "--at", "HEAD")
+    assert (alone["verdict"], alone["proves"]) == ("passed", "nothing")
+    smoke(cli, failed, "42")
     data = smoke(cli, failed, "42", "--at", "HEAD")
     assert (data["verdict"], data["commit"]) == ("passed", failed.fixed), data["summary"]
     assert data["proves"] == "the fix"

@@ -122,7 +122,8 @@ def test_the_wall_clock(lab: Lab) -> None:
 
 def test_it_may_say_goodbye(lab: Lab) -> None:
     done = lab.run(lab.spec(SAYS_GOODBYE), Supervised.cancel)
-    assert done.lines == ["started", "goodbye", "experiment-debugger: stopped: cancelled"]
+    assert done.lines == ["started", "experiment-debugger: stopped: cancelled"]  # what it says when ended is kept apart
+    assert done.result["last_words"] == "goodbye\n"
     assert (done.result["exit"], done.result["stopped"]) == (5, "cancelled")
 
 
@@ -145,7 +146,7 @@ def test_separate_interpreters_are_told_and_forked_ones_are_not(lab: Lab) -> Non
     assert set(found) == {pids[0], pids[1]}
     assert found[pids[1]]["parent"] == pids[0]
     assert found[pids[1]]["command"].endswith("-c import time; time.sleep(1.5)")
-    assert found[pids[0]]["seconds"] >= 1.5
+    assert found[pids[0]]["seconds"] >= 0.5
 
 
 def test_the_main_interpreter_is_told_however_short_it_lives(lab: Lab) -> None:

@@ -7,7 +7,10 @@ jobs/42.yaml: command: python ...   Command(("python", "train.py", "--lr", "3e-4
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
+
+from experiment_debugger.redaction import redact
 
 GIVEN = "given"
 
@@ -24,6 +27,11 @@ class Command:
     source: str = GIVEN
     environment: dict[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
+
+    @property
+    def spoken(self) -> str:
+        """The command as a person may read and paste it, without secrets."""
+        return redact(shlex.join(self.argv))
 
     @property
     def is_script(self) -> bool:

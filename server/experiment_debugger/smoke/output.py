@@ -6,7 +6,8 @@
     experiment-debugger: stopped: wall clock of 45 s is over
 
 The first half is on disk as soon as it is printed, so that it can be followed. The last half waits in a ring in memory
-and is written at the end.
+and is written at the end. What a command says while it is being ended (a launcher reports a signal as an error) is no
+part of its log.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import suppress
 from typing import IO
 
 READ_BYTES = 1 << 20
+LAST_WORDS_BYTES = 4096
 LONGEST_CUT_LINE = 1 << 12  # bytes up to the first line end that are dropped, so that the last part begins with a line
 DRAIN_SECONDS = 5.0  # for what is still in the pipe when all processes have ended
 
@@ -31,6 +33,13 @@ class Console:
         self._written = 0
         self._last = _last_byte(path)
         self._thread: threading.Thread | None = None
+        self._is_over = False
+        self._last_words = b""
+
+    @property
+    def last_words(self) -> str:
+        """The end of what was printed after `log_is_over`."""
+        return self._last_words.decode("utf-8", "replace")
 
     @property
     def seen(self) -> int:
@@ -41,6 +50,10 @@ class Console:
         """Read the stream to its end, in a thread."""
         self._thread = threading.Thread(target=self._pump, args=(stream.fileno(),), daemon=True)
         self._thread.start()
+
+    def log_is_over(self) -> None:
+        """The command is going to be ended: what it prints from now on is kept apart."""
+        self._is_over = True
 
     def finish(self, line: str | None = None) -> int:
         """Write the last part, then a line of our own; the number of bytes that were left out."""
@@ -58,6 +71,9 @@ class Console:
     def _pump(self, pipe: int) -> None:
         with suppress(OSError):
             while data := os.read(pipe, READ_BYTES):
+                if self._is_over:
+                    self._last_words = (self._last_words + data)[-LAST_WORDS_BYTES:]
+                    continue
                 head = data[: max(self._head - self._written, 0)]
                 self._write(head)
                 self._written += len(head)

@@ -4,8 +4,8 @@
  "seconds": 45.0, "memory_bytes": 4294967296, "output_bytes": 67108864, "id": "s-1", "cleanup": [["git", ...]]}
 
 {"exit": 1, "signal": null, "stopped": null, "reason": null, "seconds": 3.21, "peak_rss_bytes": 402653184,
- "memory_bytes": 4294967296, "output_bytes": 1804, "output_left_out": 0, "left_over": 0, "survivors": [],
- "python_processes": [{"pid": 4711, "parent": 4702, "seconds": 3.2, "command": "python train.py"}]}
+ "memory_bytes": 4294967296, "output_bytes": 1804, "output_left_out": 0, "last_words": "", "left_over": 0,
+ "survivors": [], "python_processes": [{"pid": 4711, "parent": 4702, "seconds": 3.2, "command": "python train.py"}]}
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Spec:
 class Ending:
     """How a command has ended: by its own `exit` or `signal`, or `stopped` by us for a `reason`.
 
-    `peak_rss_bytes` counts pages that processes share once; `output_left_out` are bytes that console.log lacks;
-    `left_over` processes were still alive when the main process had ended by itself; `survivors` are processes that
-    could not be ended.
+    `last_words` is the end of what was printed while it was being ended. `peak_rss_bytes` counts pages that processes
+    share once; `output_left_out` are bytes that console.log lacks; `left_over` processes were still alive when the main
+    process had ended by itself; `survivors` are processes that could not be ended.
     """
 
     exit: int | None = None
@@ -60,6 +60,7 @@ class Ending:
     memory_bytes: int = 0
     output_bytes: int = 0
     output_left_out: int = 0
+    last_words: str = ""
     left_over: int = 0
     python_processes: list[dict[str, Any]] = field(default_factory=list)
     survivors: list[int] = field(default_factory=list)

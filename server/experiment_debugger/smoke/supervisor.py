@@ -85,6 +85,8 @@ class Supervision:
         stop = self._watch()
         seconds = time.monotonic() - self._started
         self._sampler.take(self._tree.alive())
+        if stop:
+            self._console.log_is_over()
         if stop and stop.gentle:
             self._tree.terminate()
         self._wait_until_gone(GRACE if stop and stop.gentle else 0 if stop else LEFT_OVER_GRACE)
@@ -103,6 +105,7 @@ class Supervision:
             memory_bytes=self._spec.memory_bytes,
             output_bytes=self._console.seen,
             output_left_out=left_out,
+            last_words=self._console.last_words,
             left_over=left_over,
             python_processes=self._sampler.interpreters.started(),
             survivors=survivors,

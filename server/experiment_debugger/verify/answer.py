@@ -47,7 +47,7 @@ def answer_of(trial: Trial, judged: Judgement, isolations: tuple[Isolation, ...]
         artifacts=_artifacts(trial),
         isolations=isolations,
         missing=workspace.missing if workspace else (),
-        notes=tuple(_notes(trial)),
+        notes=tuple(_notes(trial, judged)),
         records=plan.place.show(trial.records.folder),
     )
     keep(trial, answer)
@@ -95,7 +95,9 @@ def _artifacts(trial: Trial) -> str | None:
     return f"CHANGED meanwhile: {', '.join(trial.touched[:5])}"
 
 
-def _notes(trial: Trial) -> Iterator[str]:
+def _notes(trial: Trial, judged: Judgement) -> Iterator[str]:
+    if judged.verdict == "passed" and judged.proves == "nothing" and trial.plan.failure is not None:
+        yield "A pass proves the fix only where this command was seen to fail here: run it without --at first."
     if trial.change is not None:
         yield f"One change: {trial.change.says}. An isolation is never the fix."
     if trial.workspace is not None:

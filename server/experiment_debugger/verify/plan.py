@@ -6,7 +6,6 @@ bash jobs/42.sh  (jobs/42.sh)   at 1f3c9ab (the run's commit), until step 330 of
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,7 +15,6 @@ from experiment_debugger.errors import DebuggerError
 from experiment_debugger.git import has_repository, resolved_commit
 from experiment_debugger.models import Hypothesis
 from experiment_debugger.project import Project
-from experiment_debugger.redaction import redact
 from experiment_debugger.run import Run, resolve
 from experiment_debugger.smoke.bounds import VARIABLE as MEMORY
 from experiment_debugger.smoke.bounds import memory_limit
@@ -28,6 +26,8 @@ DEFAULT_SECONDS = 45
 MARGIN = 0.02
 """How far beyond the onset a fix must come, as a share of its step; and at least three reports."""
 REPORTS_BEYOND = 3
+WHOLE_RUN = frozenset({"slow-training", "slow-data", "metric-error", "silent-error", "repro-failure"})
+"""Modes that show in the course of a run, not at a step."""
 HOST_MEMORY = "host-memory-exhausted"
 
 
@@ -88,7 +88,7 @@ class Plan:
         times = f", {runs} times ({', '.join(change.name for change in self.changes)})" if self.changes else ""
         return (
             f"Run this command{times}, each for at most {self.bounds.seconds:.0f} s?\n"
-            f"  {redact(shlex.join(self.command.argv))}\n"
+            f"  {self.command.spoken}\n"
             f"from {self.command.source}, {self.why}."
         )
 
@@ -147,7 +147,8 @@ def _end(request: Request, original: Examination | None) -> tuple[int | None, in
     failure = original.diagnosis.modes[0] if original and original.diagnosis.modes else None
     if original is None or failure is None or failure.onset.step is None:
         return None, None
-    if failure.onset.phase in {"evaluation", "checkpoint", "shutdown"} or is_host_memory(failure, original):
+    late = failure.onset.phase in {"evaluation", "checkpoint", "shutdown"}
+    if late or failure.mode in WHOLE_RUN or is_host_memory(failure, original):
         return None, None
     return None, failure.onset.step + margin_of(failure, original)
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from experiment_debugger.models import Hypothesis, Onset
 from experiment_debugger.verify.level_memory import memory_stayed_level
-from experiment_debugger.verify.plan import is_host_memory
+from experiment_debugger.verify.plan import WHOLE_RUN, is_host_memory
 from experiment_debugger.verify.trial import Trial
 
 AT_ONCE = frozenset({"startup", "step-0"})
@@ -27,13 +27,23 @@ def passed_onset(trial: Trial) -> tuple[bool, str]:
     known = trial.plan.failure
     if known is None:
         return _preflight_end(trial, last, end)
+    if known.mode in WHOLE_RUN:
+        return _whole_run(trial, last, end)
     if known.onset.step is not None and known.onset.phase not in AT_ONCE:
-        reached = last is not None and last > known.onset.step
-        if not reached and stopped is None and last is not None and last >= known.onset.step:
-            reached = True  # it ended normally at the very step: nothing is left that could fail
+        reached = last is not None and last >= known.onset.step + _beyond(trial, known)
         relation = "past" if reached else "not past"
         return reached, f"{end}, {relation} the onset at step {known.onset.step}"
     return _without_step(known.onset, stopped, last, end)
+
+
+def _beyond(trial: Trial, known: Hypothesis) -> int:
+    """Steps that must follow the onset: none where it is a value that was seen, or where nothing was left to do.
+
+    The step of a crash is the last one that was reported before it.
+    """
+    planned = trial.plan.original.evidence.planned_steps if trial.plan.original else None
+    ended = trial.result.get("stopped") is None and planned is not None and (known.onset.step or 0) >= planned
+    return 0 if known.mode == "nan-gradient" or ended else 1
 
 
 def _without_step(onset: Onset, stopped: str | None, last: int | None, end: str) -> tuple[bool, str]:
@@ -43,6 +53,15 @@ def _without_step(onset: Onset, stopped: str | None, last: int | None, end: str)
         return True, f"{end}, past the start at which the run failed"
     place = "the failure's place, which the run does not tell," if onset.phase == "unknown" else f"the {onset.phase}"
     return False, f"{end}, before {place} was reached for certain; let it run to its end"
+
+
+def _whole_run(trial: Trial, last: int | None, end: str) -> tuple[bool, str]:
+    """These failures show in the course of a run: less than what the run showed proves nothing."""
+    before = trial.plan.original.evidence.last_step if trial.plan.original else None
+    if before is None:
+        return trial.result.get("stopped") is None, "it ran to its normal end" if last is not None else end
+    far = last is not None and last >= before
+    return far, f"{end}, {'as far as' if far else 'not as far as'} the run (step {before})"
 
 
 def _preflight_end(trial: Trial, last: int | None, end: str) -> tuple[bool, str]:
@@ -83,6 +102,10 @@ def looked_at(trial: Trial) -> tuple[bool, str]:
     known = trial.plan.failure
     if known is None:
         return True, "nothing failed"
+    if known.mode == "repro-failure":
+        return False, "a second run beside it, which alone shows a difference"
+    if known.mode == "oom" and trial.probed.peak_bytes is None:
+        return False, "memory of a device (none was used here)"
     if known.mode == "nan-gradient":
         return _finite_losses(trial, known)
     if trial.plan.original is not None and is_host_memory(known, trial.plan.original):

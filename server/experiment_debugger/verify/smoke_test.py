@@ -76,7 +76,7 @@ def start(plan: Plan) -> SmokeResult:
         {
             "id": records.id,
             "run_id": plan.run.id if plan.run else None,
-            "command": redact(shlex.join(plan.command.argv)),
+            "command": plan.command.spoken,
         },
     )
     _STARTED[records.id] = Started(plan, records, call, thread)

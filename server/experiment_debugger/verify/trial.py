@@ -176,6 +176,7 @@ def _write_records(trial: Trial, spec: dict[str, Any], workspace: Workspace) -> 
             "id": records.id,
             "run_id": plan.run.id if plan.run else None,
             "command": redact(shlex.join(spec["argv"])),
+            "asked": plan.command.spoken,
             "source": plan.command.source,
             "commit": workspace.commit,
             "dirty": workspace.dirty,

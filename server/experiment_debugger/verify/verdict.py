@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from experiment_debugger.models import Hypothesis
 from experiment_debugger.results import Proof, SmokeVerdict
+from experiment_debugger.verify.earlier import was_reproduced
 from experiment_debugger.verify.obstacles import obstacle
 from experiment_debugger.verify.reach import looked_at, passed_onset
 from experiment_debugger.verify.sameness import same_failure
@@ -77,9 +78,13 @@ def _without_failure(trial: Trial) -> Judgement:
 
 
 def _proof(trial: Trial) -> Proof:
-    """A fix is proven at a commit, with the failure known, and with nothing changed for the test."""
+    """A fix is proven at a commit, with nothing changed for the test, where the same command has failed before.
+
+    A pass alone may be this machine: another device, another library.
+    """
     clean = trial.workspace is not None and not trial.workspace.dirty and not trial.plan.is_preflight
-    return "the fix" if clean and trial.plan.failure is not None and trial.change is None else "nothing"
+    proven = clean and trial.plan.failure is not None and trial.change is None and was_reproduced(trial)
+    return "the fix" if proven else "nothing"
 
 
 def _unexplained_end(trial: Trial) -> Judgement:
