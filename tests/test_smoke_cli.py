@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import Cli, write
+from samples import TRACEBACK, Cli, steps, write
 from smoke_runs import SmokeProject, failed_project, processes_of
 
 
@@ -165,3 +165,24 @@ def test_no_process_is_left(cli: Cli, failed: SmokeProject) -> None:
     assert data["stopped"] == "timeout"
     assert data["verdict"] == "timed-out"
     assert not processes_of(data["id"])
+
+
+def other_failure(failed: SmokeProject, log: str) -> None:
+    """Another story in the log of the same run, whose script does well here."""
+    write(failed.root / "logs" / "run-42.log", log)
+
+
+def test_a_run_without_a_device_says_nothing_about_device_memory(cli: Cli, failed: SmokeProject) -> None:
+    other_failure(failed, "".join(steps(range(30))) + TRACEBACK)
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    assert (data["verdict"], data["proves"]) == ("inconclusive", "nothing")
+    assert "device" in data["summary"]
+
+
+def test_a_failure_of_the_whole_run_is_not_disproven_by_a_part(cli: Cli, failed: SmokeProject) -> None:
+    flat = "".join(f"step {step}/4000 loss 2.3026 lr 1.0e-03\n" for step in range(0, 4000, 10))
+    other_failure(failed, flat + "Training finished\n")
+    assert cli("classify-failure", "42", "--project", str(failed.root), "--json").data["verdict"] == "failure"
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    assert (data["verdict"], data["proves"]) == ("inconclusive", "nothing")
+    assert "not as far as the run" in data["summary"]
