@@ -96,6 +96,15 @@ def test_a_preflight_that_fails_says_so(cli: Cli, failed: SmokeProject) -> None:
     assert data["summary"].startswith("Failed")
 
 
+def test_a_fix_that_is_not_committed_is_not_tested_and_that_is_said(cli: Cli, failed: SmokeProject) -> None:
+    failed.git("checkout", "--quiet", failed.broken, "--", "train.py")
+    failed.git("commit", "--quiet", "--message", "broken again")
+    failed.git("checkout", "--quiet", failed.fixed, "--", "train.py")
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    assert data["verdict"] == "reproduced"
+    assert any("uncommitted" in note for note in data["notes"])
+
+
 def test_another_failure_is_not_the_failure(cli: Cli, failed: SmokeProject) -> None:
     write(failed.root / "train.py", "print('step 1/40 loss 0.5')\nprint({}['loss'])\n")
     failed.git("commit", "--quiet", "--all", "--message", "worse")

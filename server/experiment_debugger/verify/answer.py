@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from experiment_debugger.git import uncommitted_changes
 from experiment_debugger.models import Diagnosis, Value
 from experiment_debugger.redaction import redact
 from experiment_debugger.results import Isolation, SmokeResult
@@ -98,6 +99,8 @@ def _artifacts(trial: Trial) -> str | None:
 def _notes(trial: Trial, judged: Judgement) -> Iterator[str]:
     if judged.verdict == "passed" and judged.proves == "nothing" and trial.plan.failure is not None:
         yield "A pass proves the fix only where this command was seen to fail here: run it without --at first."
+    if trial.plan.commit is not None and uncommitted_changes(trial.plan.place.root):
+        yield "The working tree has uncommitted changes; they are not part of this test."
     if trial.change is not None:
         yield f"One change: {trial.change.says}. An isolation is never the fix."
     if trial.workspace is not None:
