@@ -216,7 +216,7 @@ def test_the_documents_name_only_options_and_verbs_that_exist(name: str) -> None
     text = (Path(__file__).parents[1] / name).read_text(encoding="utf-8")
     commands = (*COMMANDS, *cli_module.CLI_ONLY)
     options = {f"--{parameter.name.replace('_', '-')}" for command in commands for parameter in command.of("cli")}
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= options | {"--json", "--exit-code"}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= options | {"--json", "--exit-code", "--yes"}
     assert set(re.findall(r"(?<![/.~\w])experiment-debugger ([a-z][a-z-]+)", text)) <= set(VERBS)
     if name.startswith("README"):
         assert all(f"`{verb}" in text for verb in VERBS)

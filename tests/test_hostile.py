@@ -221,7 +221,7 @@ def test_folders_without_permission(project: Path, closed: str, arguments: list[
     write(project / ".agent" / "run-status" / "runs.yaml", "runs: {}\n")
     for name in (".experiment-debugger", "memory", ".git"):
         (project / name).mkdir(exist_ok=True)
-    for folder in (project, *project.parents[:3]):
+    for folder in (project, *project.parents[:4]):
         folder.chmod(0o755)
     (project / closed).chmod(0)
     argv = ["setpriv", "--reuid", "65534", "--clear-groups", sys.executable, "-m", "experiment_debugger.cli"]

@@ -195,3 +195,34 @@ def test_a_failure_of_the_whole_run_is_not_disproven_by_a_part(cli: Cli, failed:
     data = smoke(cli, failed, "42", "--at", "HEAD")
     assert (data["verdict"], data["proves"]) == ("inconclusive", "nothing")
     assert "not as far as the run" in data["summary"]
+
+
+def test_a_program_that_does_nothing_proves_nothing(cli: Cli, failed: SmokeProject) -> None:
+    smoke(cli, failed, "42")
+    write(failed.root / "train.py", "import sys\n\nsys.exit(0)\n")
+    failed.git("commit", "--quiet", "--all", "--message", "nothing")
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    assert (data["verdict"], data["proves"]) == ("inconclusive", "nothing"), data["summary"]
+
+
+def test_secrets_of_a_job_file_are_withheld_and_trackers_stay_offline(cli: Cli, failed: SmokeProject) -> None:
+    job = failed.root / "jobs" / "42.yaml"
+    write(job, job.read_text(encoding="utf-8") + "env:\n  HF_TOKEN: hf_not-a-token-at-all\n  WANDB_MODE: online\n")
+    code = "import os\n\nprint('TOKEN' if 'HF_TOKEN' in os.environ else 'none', os.environ['WANDB_MODE'])\n"
+    write(failed.root / "train.py", code + (failed.root / "train.py").read_text(encoding="utf-8"))
+    failed.git("commit", "--quiet", "--all", "--message", "print")
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    log = (failed.root / data["records"] / "console.log").read_text(encoding="utf-8")
+    assert log.startswith("none offline\n")
+
+
+def test_what_cannot_be_tried_is_told_before_anything_is_started(cli: Cli, failed: SmokeProject) -> None:
+    done = cli("run-smoke-test", "42", "--try", "one-process", "--project", str(failed.root), "--yes")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert not failed.started
+
+
+def test_without_consent_the_answer_is_json_where_json_is_asked_for(cli: Cli, failed: SmokeProject) -> None:
+    data = cli("run-smoke-test", "42", "--json", "--project", str(failed.root)).data
+    assert data["started"] is False
+    assert "train.py" in data["question"]

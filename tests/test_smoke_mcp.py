@@ -120,13 +120,28 @@ async def test_the_operator_does_not_overrule_a_user_who_says_no(
 
 
 async def test_consent_is_no_argument(server: MCPServer[Any], failed: SmokeProject) -> None:
-    async with Client(server) as client:
-        for name in ("yes", "consent", "question", "run", "agreed", "pass_env"):
+    """Even a user who would agree is not asked about a call that tries to agree for them."""
+    user = willing()
+    async with Client(server, elicitation_callback=user) as client:
+        for name in ("yes", "consent", "question", "agreed", "pass_env"):
             result = await client.call_tool("run_smoke_test", {"run_id": "42", name: True})
             assert result.is_error
-            assert name in text_of(result)
+            assert f"{name}: Extra inputs are not permitted" in text_of(result)
         schema = next(tool for tool in (await client.list_tools()).tools if tool.name == "run_smoke_test")
         assert not {"consent", "question", "yes", "pass_env"} & set(schema.input_schema["properties"])
+    assert not user.questions
+    assert not failed.started
+
+
+async def test_the_question_shows_what_would_not_be_seen(server: MCPServer[Any], failed: SmokeProject) -> None:
+    user = User(action="decline")
+    async with Client(server, elicitation_callback=user) as client:
+        argv = ["python", "-c", "password=1; x='\u202e\x1b[2J'"]
+        await client.call_tool("run_smoke_test", {"argv": argv, "try": ["half-batch"]})
+    (question,) = user.questions
+    assert "password=1" in question
+    assert "\\u202e\\x1b[2J" in question
+    assert "3 times" in question
     assert not failed.started
 
 
@@ -194,7 +209,7 @@ async def test_what_a_server_started_dies_with_it(failed: SmokeProject, by: sign
         args=["-c", wrapper + "from experiment_debugger.mcp_server import main; main()"],
         env={**os.environ},
     )
-    test = ""
+    test, seen = "", list[int]()
     with suppress(Exception):  # the connection breaks, as it must
         async with Client(parameters, elicitation_callback=willing()) as client:
             arguments = {"argv": SLOW, "start": True, "seconds": 300}
@@ -202,9 +217,11 @@ async def test_what_a_server_started_dies_with_it(failed: SmokeProject, by: sign
             with anyio.fail_after(60):
                 while not processes_of(test):
                     await anyio.sleep(0.1)
+            seen = processes_of(test)
             os.kill(int(pids.read_text(encoding="utf-8")), by)
             await gone(test)
     assert test
+    assert seen
     await gone(test)
     deadline = time.monotonic() + 40
     while failed.git("worktree", "list").count("\n") and time.monotonic() < deadline:

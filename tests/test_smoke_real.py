@@ -63,10 +63,14 @@ def test_a_late_failure_is_not_disproven_by_early_steps(cli: Cli, late: Project)
 
 
 def test_state_near_the_onset_may_be_restored(cli: Cli, late: Project) -> None:
+    before = digests(late.root)
     command = ("python", "train.py", "--data", "data/sensor.csv", "--out", "outputs/42", "--steps", "400")
     data = smoke(cli, late.root, "42", "--resume", "outputs/42/best.pt", "--", *command)
     assert data["verdict"] == "reproduced", data["summary"]
-    assert "--resume" in " ".join(data["argv"])
+    resumed = data["argv"][data["argv"].index("--resume") + 1]
+    assert resumed.endswith("outputs/42/best.pt")
+    assert not resumed.startswith(str(late.root))  # a copy: the script may write beside it
+    assert digests(late.root) == before
 
 
 def test_one_change_speaks_for_or_against_and_is_no_fix(cli: Cli, late: Project) -> None:

@@ -121,7 +121,7 @@ def _show_progress(done: float, total: float, message: str) -> None:
 def _answer(command: Command, arguments: argparse.Namespace) -> int:
     values = {parameter.argument: getattr(arguments, parameter.name) for parameter in command.of("cli")}
     if command.question is not None and not CALL.get().consent and (question := command.question(**values)):
-        _write(f"{question}\nNothing was started. To start it: the same with --yes.")
+        _write(_unanswered(question, as_json=arguments.json))
         return OK
     result = command.function(**_with_stdin(command, values))
     if arguments.json:
@@ -131,6 +131,13 @@ def _answer(command: Command, arguments: argparse.Namespace) -> int:
     if arguments.exit_code:
         return STATUS.get(result.verdict, OK)
     return result.code if isinstance(result, TextAnswer) else OK
+
+
+def _unanswered(question: str, *, as_json: bool) -> str:
+    """What would be started, and how to agree to it."""
+    if as_json:
+        return compact({"question": question, "started": False})
+    return f"{question}\nNothing was started. To start it: the same with --yes."
 
 
 def _with_stdin(command: Command, values: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from pydantic import BaseModel, Field
 from experiment_debugger.api import ALLOW_RUN
 from experiment_debugger.command import CALL, NOBODY, Call, Command
 from experiment_debugger.errors import DebuggerError
+from experiment_debugger.redaction import redact
 from experiment_debugger.report.budget import error_line, speakable
 
 PROGRESS_SECONDS = 1.0
@@ -87,7 +88,7 @@ def call_agreed(context: Context[Any, Any], question: Question, consent: Elicita
             pass
         case AcceptedElicitation(data=NoWayToAsk()):
             if os.environ.get(ALLOW_RUN) != "1":  # the operator's setting, never an argument
-                raise ToolError(f"{NOT_ASKED}\n{question.text}")
+                raise ToolError(f"{NOT_ASKED}\n{redact(question.text or '')}")
         case AcceptedElicitation(data=Consent(run=True)):
             pass
         case _:

@@ -54,7 +54,7 @@ def run_smoke_test(
     max_tokens: MaxTokens = DEFAULT_TOKENS,
 ) -> "SmokeResult":
     """Reproduce a run's failure, or prove its fix, by running its command: bounded, in a copy at a commit, after asking
-    the user. Without a run: the working tree as it is. Never touches the run's files.
+    the user. Without a run: the working tree as it is.
     """
     from experiment_debugger.report.smoke import fitted_smoke
     from experiment_debugger.verify import smoke_test
@@ -98,11 +98,11 @@ def _smoke_plan(
     waits: bool,
 ) -> "Plan":
     """The plan of a smoke test; `waits`: the call gives the answer, not only an id."""
-    from experiment_debugger.verify.plan import Request, plan_of
+    from experiment_debugger.verify.plan import Request, plan_of, runs_of
 
     typed = CALL.get().typed
     if waits and not typed:
-        seconds = _within_patience(seconds, runs=1 + len(tries or ()))
+        seconds = _within_patience(seconds, runs_of(tries or ()))
     allowed = [name.strip() for name in os.environ.get(LET_THROUGH, "").split(",") if name.strip()]
     request = Request(
         run_id=run_id,

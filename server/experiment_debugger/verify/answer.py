@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from experiment_debugger.git import uncommitted_changes
 from experiment_debugger.models import Diagnosis, Value
@@ -22,8 +22,10 @@ VERDICT_WORDS = {
 }
 
 
-def answer_of(trial: Trial, judged: Judgement, isolations: tuple[Isolation, ...] = ()) -> SmokeResult:
-    """The answer; `records` is the folder that `debug` reads like any run."""
+def answer_of(
+    trial: Trial, judged: Judgement, isolations: Sequence[Isolation] = (), trials: Sequence[Trial] = ()
+) -> SmokeResult:
+    """The answer, kept in the records, which `debug` reads like any run; `trials` are all that belong to it."""
     plan, workspace, result = trial.plan, trial.workspace, trial.result
     words = (
         "Failed" if judged.verdict == "different-failure" and plan.failure is None else VERDICT_WORDS[judged.verdict]
@@ -45,10 +47,10 @@ def answer_of(trial: Trial, judged: Judgement, isolations: tuple[Isolation, ...]
         diagnosis=_diagnosis(trial),
         probes=_probes(trial),
         resources=_resources(trial),
-        artifacts=_artifacts(trial),
-        isolations=isolations,
+        artifacts=_artifacts(trial, trials),
+        isolations=tuple(isolations),
         missing=workspace.missing if workspace else (),
-        notes=tuple(_notes(trial, judged)),
+        notes=tuple(_notes(trial)),
         records=plan.place.show(trial.records.folder),
     )
     keep(trial, answer)
@@ -88,17 +90,17 @@ def _resources(trial: Trial) -> dict[str, Value]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _artifacts(trial: Trial) -> str | None:
+def _artifacts(trial: Trial, trials: Sequence[Trial]) -> str | None:
+    """What became of the run's own files over all trials."""
     if trial.plan.run is None:
         return None
-    if not trial.touched:
+    touched = list(dict.fromkeys(path for one in (trial, *trials) for path in one.touched))
+    if not touched:
         return f"unchanged ({len(trial.protected)} files)"
-    return f"CHANGED meanwhile: {', '.join(trial.touched[:5])}"
+    return f"CHANGED meanwhile: {', '.join(touched[:5])}"
 
 
-def _notes(trial: Trial, judged: Judgement) -> Iterator[str]:
-    if judged.verdict == "passed" and judged.proves == "nothing" and trial.plan.failure is not None:
-        yield "A pass proves the fix only where this command was seen to fail here: run it without --at first."
+def _notes(trial: Trial) -> Iterator[str]:
     if trial.plan.commit is not None and uncommitted_changes(trial.plan.place.root):
         yield "The working tree has uncommitted changes; they are not part of this test."
     if trial.change is not None:

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from experiment_debugger.command import Call
 from experiment_debugger.smoke.changes import batch_of, largest_batch
 from experiment_debugger.smoke.isolations import QUARTER_BATCH
-from experiment_debugger.verify.plan import Plan
-from experiment_debugger.verify.trial import Trial, reader_of, run_trial
-
-HALF = "half-batch"
+from experiment_debugger.verify.plan import HALF_BATCH, Plan, reader_of
+from experiment_debugger.verify.trial import Trial, run_trial
 
 
 def batch_fit(plan: Plan, trials: Sequence[Trial], call: Call) -> str | None:
@@ -21,7 +19,7 @@ def batch_fit(plan: Plan, trials: Sequence[Trial], call: Call) -> str | None:
 
     A run that ended for memory does not show how much it needs, so a third run with a quarter is made then.
     """
-    halved = next((trial for trial in trials if trial.change and trial.change.name == HALF), None)
+    halved = next((trial for trial in trials if trial.change and trial.change.name == HALF_BATCH), None)
     batch = batch_of(plan.command, reader_of(plan.place.root))
     if halved is None or batch is None:
         return None

@@ -10,18 +10,23 @@ from experiment_debugger.command import Call
 from experiment_debugger.results import Isolation, SmokeVerdict
 from experiment_debugger.smoke.changes import Change
 from experiment_debugger.smoke.isolations import Reading
+from experiment_debugger.verify.answer import answer_of
 from experiment_debugger.verify.plan import Plan
+from experiment_debugger.verify.sameness import fail_alike
 from experiment_debugger.verify.trial import Trial, run_trial
 from experiment_debugger.verify.verdict import Judgement, judge
 
 FAILED = frozenset({"reproduced", "different-failure"})
 
 
-def isolate(plan: Plan, base: Judgement, change: Change, call: Call) -> tuple[Trial, Isolation]:
+def isolate(plan: Plan, whole: Trial, base: Judgement, change: Change, call: Call) -> tuple[Trial, Isolation]:
     """Run the plan once more with one change, and say what the pair tells."""
     trial = run_trial(plan, call, change)
     judged = judge(trial)
+    answer_of(trial, judged)
     speaks = speaks_for(base.verdict, judged.verdict, change, took_effect=took_effect(trial))
+    if speaks == change.failed and judged.verdict == "different-failure" and not fail_alike(whole, trial):
+        speaks = "nothing"
     return trial, Isolation(
         change=change.name,
         id=trial.records.id,

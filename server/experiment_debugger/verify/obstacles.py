@@ -8,6 +8,7 @@ No module named 'apex'                     another environment than the run's
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 
 from experiment_debugger.models import Hypothesis
 from experiment_debugger.smoke.environment import named_in
@@ -16,7 +17,6 @@ from experiment_debugger.verify.trial import Trial
 
 TAIL_BYTES = 64 << 10
 NOT_FOUND = {126, 127}
-OURS = "experiment-debugger: "
 _NO_FILE = re.compile(
     r"(?:No such file or directory|does not exist|not found)[^'\"\n]{0,40}['\"]([^'\"\n]+)['\"]"
     r"|['\"]([^'\"\n]+)['\"][^'\"\n]{0,40}(?:No such file or directory|does not exist)"
@@ -32,43 +32,33 @@ _NO_GPU = re.compile(
 """Messages of torch/cuda/__init__.py, of the CUDA runtime, of the driver's tool and of jax."""
 
 
-def obstacle(trial: Trial, failure: Hypothesis | None) -> str | None:
-    """Why the test says nothing about the code; None when nothing stood in its way."""
-    stopped = trial.result.get("stopped")
+def obstacle_of_the_test(trial: Trial, failure: Hypothesis | None) -> str | None:
+    """What the copy, the guard, the bounds or the reduced environment took away; None when it did not fail of that."""
+    stopped, text = trial.result.get("stopped"), _tail(trial)
     if stopped in {"memory", "disk"} and not _was_memory(trial):
-        return f"the test's own bound ended it: {_last_words(trial)}"
-    if failure is None and trial.result.get("exit") == 0:
+        return f"the test's own bound ended it: {trial.result.get('reason')}"
+    if failure is None and (trial.result.get("exit") == 0 or stopped is not None):
         return None
-    if failure is None and stopped is not None:
-        return None
-    return _of_this_test(trial) or _of_this_machine(trial)
-
-
-def _was_memory(trial: Trial) -> bool:
-    known, original = trial.plan.failure, trial.plan.original
-    return known is not None and original is not None and is_host_memory(known, original)
-
-
-def _of_this_test(trial: Trial) -> str | None:
-    """What the copy, the guard or the reduced environment took away."""
     if trial.probed.blocked:
-        return f"it was kept from writing to {trial.probed.blocked[0]}, an artifact of the run: give another output"
-    text = _tail(trial)
-    if (name := named_in(text, trial.withheld)) is not None:
+        path = trial.plan.place.show(trial.probed.blocked[0])
+        return f"it was kept from writing to {_name(path)}, an artifact of the run: give it another output folder"
+    if (name := named_in(text, trial.withheld)) is not None and not _stands_in_run(trial, name):
         return f"{name} was withheld from it: let it through with --pass-env {name}"
-    workspace = trial.workspace
-    for named in workspace.missing if workspace else ():
-        if named.partition(" (")[0] in text:
+    for named in trial.workspace.missing if trial.workspace else ():
+        path = named.partition(" (")[0]
+        if path in text and not _stands_in_run(trial, PurePath(path).name):
             return f"an input is missing: {named}"
     return None
 
 
-def _of_this_machine(trial: Trial) -> str | None:
+def obstacle_of_the_machine(trial: Trial, failure: Hypothesis | None) -> str | None:
     """What the run had and this machine has not; without a run to compare with, that is the failure itself."""
-    text = _tail(trial)
-    if trial.result.get("exit") in NOT_FOUND and trial.probed.step == 0:
-        return f"the command could not be started: {_last_words(trial)}"
-    if trial.plan.failure is None:
+    text, result = _tail(trial), trial.result
+    if result.get("exit") in NOT_FOUND and trial.probed.step == 0:
+        return f"the command could not be started: {result.get('reason') or 'see the end of console.log'}"
+    if trial.plan.failure is None or (failure is None and result.get("exit") == 0):
+        return None
+    if failure is None and result.get("stopped") is not None:
         return None
     if missing := _NO_FILE.search(text):
         return f"an input is missing here: {_name(next(filter(None, missing.groups())))}"
@@ -77,6 +67,17 @@ def _of_this_machine(trial: Trial) -> str | None:
     if gpu := _NO_GPU.search(text):
         return f"it needs a device that is not here: {gpu[0]}"
     return None
+
+
+def _was_memory(trial: Trial) -> bool:
+    known, original = trial.plan.failure, trial.plan.original
+    return known is not None and original is not None and is_host_memory(known, original)
+
+
+def _stands_in_run(trial: Trial, name: str) -> bool:
+    """Whether the run failed of the same name: then its lack is the failure, and no fault of the test."""
+    known = trial.plan.failure
+    return known is not None and any(name in (item.quote or "") for item in known.evidence)
 
 
 def _tail(trial: Trial) -> str:
@@ -90,10 +91,3 @@ def _tail(trial: Trial) -> str:
 
 def _name(text: str) -> str:
     return _UNTOLD.sub("", text)[:120]
-
-
-def _last_words(trial: Trial) -> str:
-    """The last line of the log where it is ours; what others print is quoted as evidence only."""
-    lines = [line for line in _tail(trial).splitlines() if line.strip()]
-    ours = lines[-1][:300] if lines and lines[-1].startswith(OURS) else ""
-    return ours.removeprefix(OURS) or "see the end of console.log"

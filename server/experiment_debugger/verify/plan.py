@@ -6,8 +6,11 @@ bash jobs/42.sh  (jobs/42.sh)   at 1f3c9ab (the run's commit), until step 330 of
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from experiment_debugger.context import gather
 from experiment_debugger.diagnose import Examination, examine
@@ -18,14 +21,16 @@ from experiment_debugger.project import Project
 from experiment_debugger.run import Run, resolve
 from experiment_debugger.smoke.bounds import VARIABLE as MEMORY
 from experiment_debugger.smoke.bounds import memory_limit
-from experiment_debugger.smoke.changes import Change, parse_change
+from experiment_debugger.smoke.changes import Change, applied, parse_change
 from experiment_debugger.smoke.command import command_of, given
+from experiment_debugger.smoke.environment import is_secret
 from experiment_debugger.smoke.order import Bounds, Command
 
 DEFAULT_SECONDS = 45
 MARGIN = 0.02
 """How far beyond the onset a fix must come, as a share of its step; and at least three reports."""
 REPORTS_BEYOND = 3
+HALF_BATCH = "half-batch"
 WHOLE_RUN = frozenset({"slow-training", "slow-data", "metric-error", "silent-error", "repro-failure"})
 """Modes that show in the course of a run, not at a step."""
 HOST_MEMORY = "host-memory-exhausted"
@@ -61,7 +66,7 @@ class Plan:
     commit: str | None = None
     in_place: bool = False
     target: int | None = None
-    resume: str | None = None
+    resume: Path | None = None
     changes: tuple[Change, ...] = ()
     pass_env: tuple[str, ...] = ()
     why: str = ""
@@ -82,15 +87,37 @@ class Plan:
         return self.commit is None
 
     @property
+    def runs(self) -> int:
+        """How often the command is started at most: for each change once more, and for a fit of memory a third time."""
+        return runs_of(change.name for change in self.changes)
+
+    @property
     def question(self) -> str:
-        """What a user must agree to: the exact command, where it runs, and for how long at most."""
-        runs = len(self.changes) + 1
-        times = f", {runs} times ({', '.join(change.name for change in self.changes)})" if self.changes else ""
-        return (
-            f"Run this command{times}, each for at most {self.bounds.seconds:.0f} s?\n"
-            f"  {self.command.spoken}\n"
-            f"from {self.command.source}, {self.why}."
-        )
+        """What a user must agree to: the exact command and settings, where it runs, how often and for how long."""
+        times = f", at most {self.runs} times ({', '.join(change.name for change in self.changes)})"
+        settings = sorted(self.command.environment.items())
+        words = [f"{name}={value}" for name, value in settings if name in self.pass_env or not is_secret(name, value)]
+        lines = [
+            f"Run this command{times if self.changes else ''}, each for at most {self.bounds.seconds:.0f} s?",
+            f"  {printable(' '.join([*map(shlex.quote, words), shlex.join(self.command.argv)]))}",
+            f"from {printable(self.command.source)}, {self.why}.",
+        ]
+        if self.resume is not None:
+            lines.append(f"It starts from a copy of {printable(str(self.resume))}.")
+        if self.pass_env:
+            lines.append(f"It is given {', '.join(map(printable, self.pass_env))}.")
+        return "\n".join(lines)
+
+
+def runs_of(changes: Iterable[str]) -> int:
+    """How often a command is started at most with these changes."""
+    names = list(changes)
+    return 1 + len(names) + names.count(HALF_BATCH)
+
+
+def printable(text: str) -> str:
+    """The text with everything that a terminal or a form would not show as it is written as an escape."""
+    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode("ascii") for mark in text)
 
 
 def plan_of(place: Project, request: Request, *, typed: bool = False) -> Plan:
@@ -102,6 +129,8 @@ def plan_of(place: Project, request: Request, *, typed: bool = False) -> Plan:
         )
     command = given(request.argv) if request.argv else command_of(original.evidence.run)  # type: ignore[union-attr]
     changes = tuple(parse_change(text) for text in request.tries)
+    for change in changes:
+        applied(change, command, reader_of(place.root))  # what cannot be changed is told before anything is started
     commit, said = _commit(place, request, original)
     steps, target = _end(request, original)
     memory = memory_limit(place.env.get(MEMORY))
@@ -114,11 +143,21 @@ def plan_of(place: Project, request: Request, *, typed: bool = False) -> Plan:
         commit=commit,
         in_place=request.in_place,
         target=target,
-        resume=request.resume,
+        resume=_checkpoint(place, request.resume, typed=typed),
         changes=changes,
         pass_env=request.pass_env,
         why=f"{said}, {until}",
     )
+
+
+def _checkpoint(place: Project, name: str | None, *, typed: bool) -> Path | None:
+    """The checkpoint to start from; it must be there, and over MCP be one that may be read."""
+    if name is None:
+        return None
+    path = place.confined(name, typed=typed)
+    if not path.exists():
+        raise DebuggerError(f"expected a checkpoint at {name[:300]}; found nothing there; give a file or folder")
+    return path
 
 
 def _commit(place: Project, request: Request, original: Examination | None) -> tuple[str | None, str]:
@@ -136,8 +175,9 @@ def _commit(place: Project, request: Request, original: Examination | None) -> t
     if recorded is not None and has_repository(place.root):
         commit = resolved_commit(place.root, str(recorded.value))
         return commit, f"in a copy at the run's commit {commit[:12]} ({recorded.at})"
-    head = resolved_commit(place.root, "HEAD") if has_repository(place.root) else None
-    return head, "in a copy at HEAD, because the run recorded no commit"
+    if not has_repository(place.root):
+        return None, "in a copy"  # which cannot be made: the start says so
+    return resolved_commit(place.root, "HEAD"), "in a copy at HEAD, because the run recorded no commit"
 
 
 def _end(request: Request, original: Examination | None) -> tuple[int | None, int | None]:
@@ -157,6 +197,18 @@ def is_host_memory(failure: Hypothesis, examination: Examination) -> bool:
     """Whether host memory ran out: at which step that happens depends on the machine."""
     found = (finding for finding in examination.findings if finding.rule == failure.rules[0])
     return any(finding.symptom_class == HOST_MEMORY for finding in found)
+
+
+def reader_of(folder: Path) -> Callable[[str], str | None]:
+    """Reads a text file below a folder by its relative path; None where there is none."""
+
+    def read(name: str) -> str | None:
+        try:
+            return (folder / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+
+    return read
 
 
 def margin_of(failure: Hypothesis, original: Examination) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -11,17 +12,26 @@ from experiment_debugger.models import Hypothesis
 from experiment_debugger.verify.plan import is_host_memory
 from experiment_debugger.verify.trial import Trial
 
-SILENT = frozenset({"no-progress", "rank-stalled", "collective-timeout", "scheduler-ended"})
-"""Symptom classes of a run that hung: a test that falls silent, too, has reproduced it."""
+SILENT = frozenset({"no-progress", "rank-stalled", "collective-timeout"})
+"""Symptom classes of a run that hung: a test that falls silent at the same place has reproduced it."""
+NAMED = frozenset({"FileNotFoundError", "ModuleNotFoundError", "ImportError", "KeyError", "PermissionError"})
+"""Exceptions that say the same of different things: what they name must be the same, too."""
+_QUOTED = re.compile(r"['\"`]([^'\"`\n]{1,200})['\"`]")
+
+
+_CHANGING = re.compile(r"0x[0-9a-f]+|[-+]?\d[\d.,e+-]*|/\S+")
+"""What differs between two messages of one failure: addresses, numbers and paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """How a failure shows: class of symptom, type of the exception, and where in the user's code it was raised."""
+    """How a failure shows: symptom class, exception, where in the user's code it was raised, and its words."""
 
     symptom_class: str | None
     exception: str | None = None
     place: tuple[str, str] | None = None
+    names: frozenset[str] = frozenset()
+    message: str = ""
 
 
 def same_failure(trial: Trial, failure: Hypothesis | None) -> bool:
@@ -30,15 +40,46 @@ def same_failure(trial: Trial, failure: Hypothesis | None) -> bool:
     if known is None or original is None or trial.examination is None:
         return False
     sign = sign_of(known, original)
-    if sign.symptom_class in SILENT and trial.result.get("stopped") == "timeout" and trial.stalled:
+    if sign.symptom_class in SILENT and _fell_silent_at(trial, known):
         return True
     if is_host_memory(known, original) and trial.result.get("stopped") == "memory":
         return True
-    if failure is None or failure.mode != known.mode:
+    return failure is not None and alike(known, original, failure, trial.examination)
+
+
+def alike(known: Hypothesis, original: Examination, failure: Hypothesis, test: Examination) -> bool:
+    """Whether two diagnosed failures are the same."""
+    a, b = sign_of(known, original), sign_of(failure, test)
+    if failure.mode != known.mode or not _same_names(a, b):
         return False
     if known.cause is not None and failure.cause is not None:
         return known.cause == failure.cause
-    return _alike(sign, sign_of(failure, trial.examination), same_rule=failure.rules[0] in known.rules)
+    if a.exception is not None and b.exception is not None:
+        return (a.exception, a.place, a.message) == (b.exception, b.place, b.message)
+    same_rule = failure.rules[0] in known.rules
+    return same_rule or (a.symptom_class is not None and a.symptom_class == b.symptom_class)
+
+
+def fail_alike(one: Trial, other: Trial) -> bool:
+    """Whether two tests have failed of the same thing."""
+    a, b = one.examination, other.examination
+    if a is None or b is None or not a.diagnosis.modes or not b.diagnosis.modes:
+        return False
+    return alike(a.diagnosis.modes[0], a, b.diagnosis.modes[0], b)
+
+
+def _fell_silent_at(trial: Trial, known: Hypothesis) -> bool:
+    """Whether the test fell silent, not before the place at which the run did."""
+    if trial.result.get("stopped") != "timeout" or not trial.stalled:
+        return False
+    last = trial.examination.evidence.last_step if trial.examination else None
+    return known.onset.step is None or (last is not None and last >= known.onset.step)
+
+
+def _same_names(a: Sign, b: Sign) -> bool:
+    return (
+        a.exception not in NAMED or a.exception != b.exception or not (a.names and b.names) or bool(a.names & b.names)
+    )
 
 
 def sign_of(hypothesis: Hypothesis, examination: Examination) -> Sign:
@@ -50,12 +91,7 @@ def sign_of(hypothesis: Hypothesis, examination: Examination) -> Sign:
         if block is not None:
             frame = block.root.user_frame
             place = (PurePath(frame.file).name, frame.function) if frame else None
-            return Sign(symptom_class, block.root.exception.rpartition(".")[2], place)
+            names = frozenset(PurePath(name).name for name in _QUOTED.findall(block.root.message))
+            message = _CHANGING.sub("", _QUOTED.sub("", block.root.message))
+            return Sign(symptom_class, block.root.exception.rpartition(".")[2], place, names, message)
     return Sign(symptom_class)
-
-
-def _alike(a: Sign, b: Sign, *, same_rule: bool) -> bool:
-    """The same kind of symptom; where both were raised, the same exception at the same place."""
-    if a.exception is not None and b.exception is not None:
-        return a.exception == b.exception and a.place == b.place
-    return same_rule or (a.symptom_class is not None and a.symptom_class == b.symptom_class)

@@ -5,9 +5,12 @@ A started test belongs to this process: it ends with it, and a poll after that s
 
 from __future__ import annotations
 
+import os
 import shlex
 import threading
 from dataclasses import dataclass
+
+from pydantic import ValidationError
 
 from experiment_debugger.command import Call
 from experiment_debugger.errors import DebuggerError
@@ -23,6 +26,7 @@ from experiment_debugger.verify.trial import Trial, run_trial
 from experiment_debugger.verify.verdict import judge
 
 MOST_STARTED = 2
+ENDED_WITH_SERVER = "Inconclusive: the test ended with the server that had started it."
 END_SECONDS = 30.0
 """How long a cancelled test may take to end everything it started."""
 
@@ -41,6 +45,7 @@ class Started:
 
 
 _STARTED: dict[str, Started] = {}
+_LOCK = threading.Lock()
 
 
 def smoke_test(plan: Plan, call: Call, records: Records | None = None) -> SmokeResult:
@@ -52,18 +57,23 @@ def smoke_test(plan: Plan, call: Call, records: Records | None = None) -> SmokeR
     for change in plan.changes:
         if call.cancelled.is_set():
             break
-        trial, isolation = isolate(plan, judged, change, call)
+        trial, isolation = isolate(plan, base, judged, change, call)
         trials.append(trial)
         isolations.append(isolation)
     fit = batch_fit(plan, trials, call)
     if fit is not None:
         at = next(index for index, one in enumerate(isolations) if one.change == "half-batch")
         isolations[at] = isolations[at].model_copy(update={"says": f"{isolations[at].says}. {fit}"})
-    return answer_of(base, judged, tuple(isolations))
+    return answer_of(base, judged, isolations, trials)
 
 
 def start(plan: Plan) -> SmokeResult:
     """Start the plan in the background and give its id."""
+    with _LOCK:
+        return _started(plan)
+
+
+def _started(plan: Plan) -> SmokeResult:
     running = [one for one in _STARTED.values() if one.thread.is_alive()]
     if len(running) >= MOST_STARTED:
         ids = ", ".join(one.records.id for one in running)
@@ -77,6 +87,7 @@ def start(plan: Plan) -> SmokeResult:
             "id": records.id,
             "run_id": plan.run.id if plan.run else None,
             "command": plan.command.spoken,
+            "owner": os.getpid(),
         },
     )
     _STARTED[records.id] = Started(plan, records, call, thread)
@@ -86,12 +97,13 @@ def start(plan: Plan) -> SmokeResult:
 
 def poll(place: Project, test: str) -> SmokeResult:
     """How far a started test is, or its answer; that of an earlier server's test from its records."""
-    started = _STARTED.get(test)
+    started = _own(place, test)
     if started is None:
         return _from_records(records_of(place.root, test))
     if started.problem is not None:
         raise DebuggerError(started.problem)
     if started.answer is not None:
+        del _STARTED[test]  # from now on its records answer
         return started.answer
     done, _, message = started.progress
     return running_answer(started, f"Running for {done:.0f} s: {message}.")
@@ -99,11 +111,17 @@ def poll(place: Project, test: str) -> SmokeResult:
 
 def cancel(place: Project, test: str) -> SmokeResult:
     """End a started test and everything it has started."""
-    started = _STARTED.get(test)
+    started = _own(place, test)
     if started is not None and started.thread.is_alive():
         started.call.cancelled.set()
         started.thread.join(END_SECONDS)
     return poll(place, test)
+
+
+def _own(place: Project, test: str) -> Started | None:
+    """A test that this process has started in this project."""
+    started = _STARTED.get(test)
+    return started if started is not None and started.plan.place.root == place.root else None
 
 
 def running_answer(started: Started, summary: str) -> SmokeResult:
@@ -135,15 +153,25 @@ def _note(test: str, seen: tuple[float, float, str]) -> None:
 
 
 def _from_records(records: Records) -> SmokeResult:
+    """The answer that was kept; without one the test has ended with its server, or still runs in another one."""
     kept = records.read(PLAN)
-    if "answer" in kept:
+    try:
         return SmokeResult.model_validate(kept["answer"])
+    except (KeyError, ValidationError):
+        pass
+    alive = _is_alive(kept.get("owner"))
     return SmokeResult(
         id=records.id,
         run_id=kept.get("run_id"),
-        verdict="inconclusive",
-        summary="Inconclusive: the test ended with the server that had started it.",
+        verdict=None if alive else "inconclusive",
+        summary="Running in another process." if alive else ENDED_WITH_SERVER,
         argv=tuple(shlex.split(str(kept.get("command", "")))),
         commit=kept.get("commit"),
         dirty=kept.get("dirty"),
     )
+
+
+def _is_alive(owner: object) -> bool:
+    import psutil
+
+    return isinstance(owner, int) and owner != os.getpid() and psutil.pid_exists(owner)

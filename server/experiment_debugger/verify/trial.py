@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,11 @@ from experiment_debugger.smoke.fingerprints import changed, fingerprint
 from experiment_debugger.smoke.order import Command
 from experiment_debugger.smoke.outputs import collect_outputs
 from experiment_debugger.smoke.records import PLAN, PROBE, Probed, Records, new_records
+from experiment_debugger.smoke.restoring import place_checkpoint
 from experiment_debugger.smoke.supervised import Supervised
 from experiment_debugger.smoke.watch import Seen, Watch
 from experiment_debugger.smoke.workspace import Workspace, make_workspace
-from experiment_debugger.verify.plan import Plan
+from experiment_debugger.verify.plan import Plan, reader_of
 
 LOOK_SECONDS = 0.4
 STACKS = "stacks-*.txt"
@@ -107,6 +107,9 @@ def _run(trial: Trial, call: Call, change: Change | None) -> None:
     trial.withheld, trial.argv = reduced_env.withheld, command.argv
     spec = _spec(trial, command, reduced_env, workspace)
     _write_records(trial, spec, workspace)
+    if call.cancelled.is_set():
+        trial.result = {"stopped": "cancelled"}
+        return
     supervised = Supervised.start(spec)
     try:
         trial.result = _follow(trial, supervised, call)
@@ -120,30 +123,20 @@ def _command(trial: Trial, change: Change | None, workspace: Workspace) -> Comma
     """The command in the workspace: resumed, changed, and where the shim would not be found, launched by us."""
     command = replace(trial.plan.command, argv=workspace.argv)
     read = reader_of(workspace.folder)
-    if trial.plan.resume:
-        command = appended_resume(command, os.path.abspath(trial.plan.place.root / trial.plan.resume), read)
+    if trial.plan.resume is not None:
+        command = appended_resume(
+            command, str(place_checkpoint(workspace, trial.plan.place.root, trial.plan.resume)), read
+        )
     if change is not None:
         trial.change = applied(change, command, read)
         command = trial.change.command
     return replace(command, argv=launched(command.argv))
 
 
-def reader_of(folder: Path) -> Callable[[str], str | None]:
-    """Reads a text file of the copy by its relative path; None where there is none."""
-
-    def read(name: str) -> str | None:
-        try:
-            return (folder / name).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return None
-
-    return read
-
-
 def _spec(trial: Trial, command: Command, env: Reduced, workspace: Workspace) -> dict[str, Any]:
     bounds, records = trial.plan.bounds, trial.records
     extra = trial.change.environment if trial.change else {}
-    environment = {**env.env, **workspace.environment, **extra}
+    environment = {**env.env, **extra}
     return {
         "id": records.id,
         "argv": list(command.argv),
@@ -177,6 +170,7 @@ def _write_records(trial: Trial, spec: dict[str, Any], workspace: Workspace) -> 
             "run_id": plan.run.id if plan.run else None,
             "command": redact(shlex.join(spec["argv"])),
             "asked": plan.command.spoken,
+            "resume": str(plan.resume) if plan.resume else None,
             "source": plan.command.source,
             "commit": workspace.commit,
             "dirty": workspace.dirty,

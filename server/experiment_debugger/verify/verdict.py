@@ -16,11 +16,13 @@ from dataclasses import dataclass
 
 from experiment_debugger.models import Hypothesis
 from experiment_debugger.results import Proof, SmokeVerdict
-from experiment_debugger.verify.earlier import was_reproduced
-from experiment_debugger.verify.obstacles import obstacle
+from experiment_debugger.verify.obstacles import obstacle_of_the_machine, obstacle_of_the_test
+from experiment_debugger.verify.proof import doubt_of
 from experiment_debugger.verify.reach import looked_at, passed_onset
 from experiment_debugger.verify.sameness import same_failure
 from experiment_debugger.verify.trial import Trial
+
+ENDED_BY_OTHERS = frozenset({"cancelled", "parent-gone", "supervisor-lost"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,14 @@ class Judgement:
 def judge(trial: Trial) -> Judgement:
     """The verdict on a test that has ended."""
     failure = _failure_of(trial)
-    if trial.result.get("stopped") in {"cancelled", "parent-gone", "supervisor-lost"}:
+    if trial.result.get("stopped") in ENDED_BY_OTHERS:
         return Judgement("inconclusive", f"the test was ended before it could tell: {trial.result['stopped']}")
-    if trial.plan.failure is not None and same_failure(trial, failure):
-        proves: Proof = "nothing" if trial.change else "the failure"
+    if (reason := obstacle_of_the_test(trial, failure)) is not None:
+        return Judgement("inconclusive", reason)
+    if same_failure(trial, failure):
+        proves: Proof = "nothing" if trial.change or trial.touched else "the failure"
         return Judgement("reproduced", _reproduced(failure), proves)
-    if (reason := obstacle(trial, failure)) is not None:
+    if (reason := obstacle_of_the_machine(trial, failure)) is not None:
         return Judgement("inconclusive", reason)
     if failure is not None:
         return Judgement("different-failure", _different(trial, failure))
@@ -74,17 +78,9 @@ def _without_failure(trial: Trial) -> Judgement:
     seen, what = looked_at(trial)
     if not seen:
         return Judgement("inconclusive", f"no failure, but what would have shown it was not there: {what}")
-    return Judgement("passed", f"{where}; {what}", _proof(trial))
-
-
-def _proof(trial: Trial) -> Proof:
-    """A fix is proven at a commit, with nothing changed for the test, where the same command has failed before.
-
-    A pass alone may be this machine: another device, another library.
-    """
-    clean = trial.workspace is not None and not trial.workspace.dirty and not trial.plan.is_preflight
-    proven = clean and trial.plan.failure is not None and trial.change is None and was_reproduced(trial)
-    return "the fix" if proven else "nothing"
+    doubt = doubt_of(trial)
+    because = f"{where}; {what}" if doubt is None else f"{where}; {what}. It proves no fix: {doubt}"
+    return Judgement("passed", because, "nothing" if doubt else "the fix")
 
 
 def _unexplained_end(trial: Trial) -> Judgement:
