@@ -89,6 +89,14 @@ def test_a_preflight_tests_the_tree_as_it_is_and_proves_nothing(cli: Cli, failed
     assert data["argv"][-1] == "train.py"
 
 
+def test_our_own_records_do_not_make_a_tree_dirty(cli: Cli, failed: SmokeProject) -> None:
+    write(failed.root / ".gitignore", "data/\noutputs/\nlogs/\njobs/\n")
+    failed.git("commit", "--quiet", "--all", "--message", "ignore less")
+    for _ in range(2):
+        data = smoke(cli, failed, argv=["--", "python", "train.py"])
+        assert (data["verdict"], data["dirty"]) == ("passed", False), data
+
+
 def test_a_preflight_that_fails_says_so(cli: Cli, failed: SmokeProject) -> None:
     write(failed.root / "train.py", "import nowhere_to_be_found\n")
     data = smoke(cli, failed, argv=["--", "python", "train.py"])

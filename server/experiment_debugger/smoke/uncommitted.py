@@ -45,8 +45,10 @@ def _delete(folder: Path, name: str) -> None:
 def _untracked(root: Path) -> Iterator[str]:
     for name in git.paths(root, "ls-files", "--others", "--exclude-standard", "--directory", "-z"):
         path = root / name.rstrip("/")
+        if is_never_placed(name):
+            continue
         if path.is_symlink() or not path.is_dir():
-            yield from [name] if _is_small(path) and not is_never_placed(name) else []
+            yield from [name] if _is_small(path) else []
         else:
             yield from _small_files(root, path)
 
