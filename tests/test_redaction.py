@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from experiment_debugger.redaction import redact
+from experiment_debugger.redaction import redact, redacted_words
 
 HEX40 = "0123456789abcdef" * 2 + "01234567"
 ALNUM = "aB3" * 14
@@ -94,3 +94,11 @@ def test_redaction_is_linear_in_the_length(unit: str) -> None:
     first = time.process_time()
     redact("token " + long)
     assert time.process_time() - first < 16 * (first - started) + 0.2
+
+
+def test_a_command_line_loses_what_only_its_option_names_as_secret() -> None:
+    words = ["train.py", "--password", "hunter2", "--hf-token", "abcd", "--pad_token", "<pad>", "--auth", "--lr", "1"]
+    assert redacted_words(words) == (
+        "train.py", "--password", "[REDACTED:password]", "--hf-token", "[REDACTED:token]", "--pad_token", "<pad>",
+        "--auth", "--lr", "1",
+    )  # fmt: skip

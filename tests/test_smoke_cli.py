@@ -234,3 +234,24 @@ def test_without_consent_the_answer_is_json_where_json_is_asked_for(cli: Cli, fa
     data = cli("run-smoke-test", "42", "--json", "--project", str(failed.root)).data
     assert data["started"] is False
     assert "train.py" in data["question"]
+
+
+def test_records_never_follow_a_link_out_of_the_project(cli: Cli, failed: SmokeProject, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (failed.root / ".experiment-debugger").symlink_to(tmp_path / "elsewhere")
+    done = cli("run-smoke-test", "42", "--project", str(failed.root), "--yes")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_command_that_breaks_its_copy_still_gets_a_verdict(cli: Cli, failed: SmokeProject) -> None:
+    argv = ["--", "bash", "-c", "rm -f .git; python train.py"]
+    assert smoke(cli, failed, "42", argv=argv)["verdict"] == "reproduced"
+
+
+def test_secrets_on_a_command_line_stay_out_of_answers_and_records(cli: Cli, failed: SmokeProject) -> None:
+    argv = ["--", "python", "-c", "import time; print('step 1 loss 0.5'); time.sleep(1)", "--password", "hunter2"]
+    data = smoke(cli, failed, argv=argv)
+    assert "hunter2" not in str(data)
+    for path in (failed.root / data["records"]).rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes(), path

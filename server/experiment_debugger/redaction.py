@@ -14,6 +14,7 @@ what follows, and there is no nested repetition.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _NOT_REDACTED = r"(?!\[REDACTED:)"
 _ASSIGN = r"""["']?\s{0,4}(?:=>|[:=])\s{0,4}["']?"""
@@ -107,6 +108,13 @@ def readable(text: str) -> str:
     return _UNREADABLE.sub("", text)
 
 
+_SECRET_OPTION = re.compile(
+    r"--?(?!-|(?:pad|bos|eos|unk|sep|cls|mask|stop|special|additional)[-_])(?:[\w-]+[-_])?(password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|auth)"
+    r"(?:[-_](?:id|value))?",
+    re.IGNORECASE,
+)
+
+
 def redact(text: str) -> str:
     """The text with every secret replaced by `[REDACTED:kind]`; idempotent, and linear in the length of the text."""
     if not _HINT.search(text):
@@ -119,3 +127,13 @@ def redact(text: str) -> str:
 def _replacement(match: re.Match[str], kind: str) -> str:
     keep = match.groupdict().get("keep") or ""
     return f"{keep}[REDACTED:{kind}]"
+
+
+def redacted_words(words: Sequence[str]) -> tuple[str, ...]:
+    """A command line without secrets, also where only the option in front names one: `--password x`."""
+    return tuple(_redacted_word(word, last) for last, word in zip(("", *words), words, strict=False))
+
+
+def _redacted_word(word: str, before: str) -> str:
+    option = _SECRET_OPTION.fullmatch(before)
+    return f"[REDACTED:{option[1].lower()}]" if option and not word.startswith("-") else redact(word)

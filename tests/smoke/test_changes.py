@@ -8,6 +8,7 @@ import pytest
 
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.smoke.changes import Applied, applied, batch_of, largest_batch, parse_change
+from experiment_debugger.smoke.isolations import QUARTER_BATCH
 from experiment_debugger.smoke.order import Command
 
 NAMES = ("fp32", "half-batch", "workers=0", "lr/10", "no-compile", "blocking", "one-process", "deterministic")
@@ -15,7 +16,8 @@ GIB = 1 << 30
 
 
 def tried(change: str, argv: str, files: dict[str, str] | None = None) -> Applied:
-    return applied(parse_change(change), Command(tuple(argv.split())), (files or {}).get)
+    wanted = QUARTER_BATCH if change == QUARTER_BATCH.name else parse_change(change)
+    return applied(wanted, Command(tuple(argv.split())), (files or {}).get)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,14 +28,16 @@ def test_every_change_says_what_it_isolates(name: str) -> None:
     assert change.passed == ("nothing" if name == "blocking" else "for")
 
 
-@pytest.mark.parametrize("text", ["fp16", "", "workers", "workers=x", "workers=-1", "lr/2", "FP32", "half-batch "])
+@pytest.mark.parametrize(
+    "text", ["fp16", "", "workers", "workers=x", "workers=-1", "lr/2", "FP32", "half-batch ", "quarter-batch"]
+)
 def test_an_unknown_change_is_refused_with_the_known_ones(text: str) -> None:
     with pytest.raises(
         DebuggerError, match="fp32, half-batch, workers=N, lr/10, no-compile, blocking, one-process"
     ) as caught:
         parse_change(text)
     assert "\n" not in str(caught.value)
-    assert "quarter" not in str(caught.value)
+    assert "quarter-batch, " not in str(caught.value)
 
 
 LINES = """

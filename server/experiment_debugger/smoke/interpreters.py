@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiment_debugger.redaction import redacted_words
 from experiment_debugger.smoke.reading import Reading
 
 _PYTHON = re.compile(r"(python|pypy)", re.IGNORECASE)
@@ -36,7 +37,7 @@ class _Interpreter:
 
     @property
     def text(self) -> str:
-        return " ".join(self.command)[:LONGEST_COMMAND].encode("utf-8", "replace").decode("utf-8")
+        return " ".join(redacted_words(self.command))[:LONGEST_COMMAND].encode("utf-8", "replace").decode("utf-8")
 
 
 class Interpreters:

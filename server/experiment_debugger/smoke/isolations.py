@@ -48,7 +48,7 @@ def parse_change(text: str) -> Change:
     workers = re.fullmatch(r"workers=(\d{1,3})", text)
     if workers:
         return Change(text, "the processes of the data loader", number=int(workers[1]))
-    known = {change.name: change for change in (*_KNOWN, QUARTER_BATCH) if change.name != "workers=N"}
+    known = {change.name: change for change in _KNOWN if change.name != "workers=N"}
     if text not in known:
         allowed = ", ".join(change.name for change in _KNOWN)
         raise DebuggerError(f"expected one of {allowed} after --try; found {text!r}; N is a number, as in workers=0")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from experiment_debugger.redaction import redact
+from experiment_debugger.redaction import redacted_words
 
 GIVEN = "given"
 
@@ -31,7 +31,7 @@ class Command:
     @property
     def spoken(self) -> str:
         """The command as a person may read and paste it, without secrets."""
-        return redact(shlex.join(self.argv))
+        return shlex.join(redacted_words(self.argv))
 
     @property
     def is_script(self) -> bool:

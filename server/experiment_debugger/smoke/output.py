@@ -13,12 +13,15 @@ part of its log.
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import time
 from contextlib import suppress
 from typing import IO
 
 READ_BYTES = 1 << 20
 LAST_WORDS_BYTES = 4096
+SETTLE_SECONDS = 0.3
 LONGEST_CUT_LINE = 1 << 12  # bytes up to the first line end that are dropped, so that the last part begins with a line
 DRAIN_SECONDS = 5.0  # for what is still in the pipe when all processes have ended
 
@@ -34,6 +37,7 @@ class Console:
         self._last = _last_byte(path)
         self._thread: threading.Thread | None = None
         self._is_over = False
+        self._pipe = -1
         self._last_words = b""
 
     @property
@@ -48,11 +52,15 @@ class Console:
 
     def follow(self, stream: IO[bytes]) -> None:
         """Read the stream to its end, in a thread."""
-        self._thread = threading.Thread(target=self._pump, args=(stream.fileno(),), daemon=True)
+        self._pipe = stream.fileno()
+        self._thread = threading.Thread(target=self._pump, args=(self._pipe,), daemon=True)
         self._thread.start()
 
     def log_is_over(self) -> None:
-        """The command is going to be ended: what it prints from now on is kept apart."""
+        """The command is going to be ended: what it prints from now on is kept apart; what it has printed is not."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < deadline and _waiting(self._pipe):
+            time.sleep(0.01)
         self._is_over = True
 
     def finish(self, line: str | None = None) -> int:
@@ -96,6 +104,17 @@ def _last_byte(path: str) -> bytes:
     with open(path, "rb") as file:
         file.seek(max(os.path.getsize(path) - 1, 0))
         return file.read(1) or b"\n"
+
+
+def _waiting(pipe: int) -> int:
+    """Bytes that wait in a pipe; 0 where the system does not tell."""
+    try:
+        import fcntl
+        import termios
+
+        return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+    except (ImportError, OSError, ValueError):
+        return 0
 
 
 class Ring:

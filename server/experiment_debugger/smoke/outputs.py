@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from experiment_debugger import git
+from experiment_debugger.errors import DebuggerError
 from experiment_debugger.smoke.workspace import Workspace
 
 LARGEST = 8 << 20  # bytes of one file
@@ -35,9 +36,13 @@ def collect_outputs(workspace: Workspace, records: Path) -> tuple[str, ...]:
     """
     if workspace.in_place:
         return ()
+    try:
+        new = list(_new_files(workspace))
+    except DebuggerError:  # the command has done away with its repository: no telling what it made
+        return ()
     kept: list[str] = []
     left = LARGEST_TOGETHER
-    for name in _new_files(workspace):
+    for name in new:
         source = workspace.folder / name
         with suppress(OSError):
             size = source.stat().st_size

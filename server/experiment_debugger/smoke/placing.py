@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 MOST_CHILDREN = 2000
@@ -59,3 +60,11 @@ def size_of(path: Path) -> int:
         return path.stat().st_size
     files = (os.path.join(parent, name) for parent, _, names in os.walk(path) for name in names)
     return sum(os.path.getsize(file) for file in files if os.path.isfile(file))
+
+
+def is_imported(folder: Path, code: Mapping[str, str]) -> bool:
+    """Whether a folder is a package of Python, or is imported by name, and so takes part as code."""
+    if not folder.is_dir() or is_environment(folder):
+        return False
+    named = re.compile(rf"(?m)^\s*(?:from|import)\s+{re.escape(folder.name)}\b")
+    return (folder / "__init__.py").is_file() or any(named.search(text) for text in code.values())

@@ -103,7 +103,7 @@ class Records:
         finite = [_step(row) for row in steps if isinstance(row.get("loss"), (int, float))]
         bad = [_step(row) for row in rows if row.get("kind") == "nonfinite"]
         return Probed(
-            loaded=tuple(row["pid"] for row in _of(rows, "loaded")),
+            loaded=tuple(row["pid"] for row in _of(rows, "loaded") if isinstance(row.get("pid"), int)),
             unfinished=tuple(self._unfinished()),
             torch=next((str(row.get("version")) for row in _of(rows, "torch")), None),
             step=max((_step(row) for row in rows), default=0),
@@ -123,6 +123,10 @@ def new_records(root: Path) -> Records:
     home = root / HOME
     test = f"s-{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"  # noqa: DTZ005 (a name people recognise)
     folder = home / "smoke" / test
+    if not (folder.resolve() / "x").is_relative_to(root.resolve()):
+        raise DebuggerError(
+            f"expected to write records below {root}; found that {home} leads to {home.resolve()}; remove the link"
+        )
     try:
         folder.mkdir(parents=True)
         ignore = home / ".gitignore"

@@ -12,6 +12,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 
 SHELL = (".sh", ".bash", ".sbatch", ".slurm", ".pbs")
 DEEPEST = 8
@@ -39,10 +40,12 @@ def shell_words(line: str) -> list[str]:
     """The words and operators of a line of shell."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
+    lexer.commenters = ""  # shlex would end the line at any `#`, the shell only at one that begins a word
     try:
-        return [word.removeprefix("export ") for word in lexer]
+        words = [word.removeprefix("export ") for word in lexer]
     except ValueError:  # an open quote
-        return line.split()
+        words = line.split()
+    return list(takewhile(lambda word: not word.startswith("#"), words))
 
 
 def assignments(text: str) -> dict[str, str]:

@@ -46,6 +46,8 @@ class Spec:
 class Ending:
     """How a command has ended: by its own `exit` or `signal`, or `stopped` by us for a `reason`.
 
+    `reason` also says why a command could not be started.
+
     `last_words` is the end of what was printed while it was being ended. `peak_rss_bytes` counts pages that processes
     share once; `output_left_out` are bytes that console.log lacks; `left_over` processes were still alive when the main
     process had ended by itself; `survivors` are processes that could not be ended.

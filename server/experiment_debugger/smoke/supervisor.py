@@ -59,7 +59,7 @@ def supervise(spec: Spec, orders: Orders) -> Ending:
         orders.listen()
         status, line = refusal(problem, spec)
         console.finish(line)
-        return Ending(exit=status, memory_bytes=spec.memory_bytes)
+        return Ending(exit=status, reason=line.encode("utf-8", "replace").decode(), memory_bytes=spec.memory_bytes)
     try:
         orders.listen()
         return Supervision(spec, orders, console, command, tree).ending()

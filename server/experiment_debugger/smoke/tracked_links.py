@@ -47,6 +47,13 @@ def _relink(link: Path, target: Path, text: str) -> None:
         link.symlink_to(target)
 
 
+def moved_submodules(root: Path, folder: Path) -> list[str]:
+    """Submodules of the project that are not what the commit in `folder` says, or hold changes of their own."""
+    lines = git.paths(folder, "ls-files", "--stage", "-z")
+    links = [(line.split()[1], line.partition("\t")[2]) for line in lines if line.startswith(SUBMODULE)]
+    return [name for sha, name in links if git.commit_now(root / name) != sha or git.uncommitted_changes(root / name)]
+
+
 def settle_submodules(root: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Link submodules that are checked out in the project; (their names, sentences on those that are not)."""
     linked, missing = [], []

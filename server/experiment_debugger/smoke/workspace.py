@@ -24,9 +24,9 @@ from experiment_debugger.smoke.large_files import bring_large_files
 from experiment_debugger.smoke.mentions import COMMAND, Texts, read_texts, word_mentions
 from experiment_debugger.smoke.order import Command
 from experiment_debugger.smoke.output_folders import OutputFolders, inside, output_folders
-from experiment_debugger.smoke.placing import place_copy
+from experiment_debugger.smoke.placing import is_imported, place_copy
 from experiment_debugger.smoke.redirect import redirect
-from experiment_debugger.smoke.tracked_links import settle_links, settle_submodules
+from experiment_debugger.smoke.tracked_links import moved_submodules, settle_links, settle_submodules
 from experiment_debugger.smoke.trackers import tracker_folders
 from experiment_debugger.smoke.uncommitted import bring_changes
 from experiment_debugger.smoke.worktree import Worktree
@@ -128,6 +128,7 @@ class _Filling:
         absent = bring_large_files(root, folder)
         dirty = uncommitted and bring_changes(root, folder, by_name)
         brought = self._bring_files(by_name)
+        moved = moved_submodules(root, folder)
         submodules, unchecked = settle_submodules(root, folder)
         outputs = output_folders(root, self.artifacts, read_texts(self.command, folder))
         links = list(settle_links(root, folder, outputs))
@@ -139,12 +140,14 @@ class _Filling:
         taken = [*(name for name in brought if not by_name.holds(name)), *inputs.code]
         notes += [f"{name} is not in the commit: taken as it is now" for name in taken if not uncommitted]
         notes += [f"{name}: the submodule as it is checked out now" for name in submodules]
+        packages = [name for name in inputs.linked if is_imported(root / name, texts.code)]
+        notes += [f"{name} holds code that no commit holds: taken as it is now" for name in packages]
         return Workspace(
             folder=folder,
             argv=redirected.argv,
             environment=redirected.environment | self._environment(texts, redirected.environment),
             commit=self.tree.commit,
-            dirty=bool(dirty or taken),
+            dirty=bool(dirty or taken or moved or packages),
             notes=(*notes, *redirected.notes),
             linked=(*submodules, *inputs.linked),
             copied=(*(name for name in brought if by_name.holds(name)), *inputs.copied),

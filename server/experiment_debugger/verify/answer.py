@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from experiment_debugger.git import uncommitted_changes
 from experiment_debugger.models import Diagnosis, Value
-from experiment_debugger.redaction import redact
+from experiment_debugger.redaction import redacted_words
 from experiment_debugger.results import Isolation, SmokeResult
 from experiment_debugger.smoke.records import PLAN
 from experiment_debugger.verify.reach import furthest
@@ -36,7 +36,7 @@ def answer_of(
         verdict=judged.verdict,
         summary=f"{words}: {judged.because}.",
         proves=judged.proves,
-        argv=tuple(redact(word) for word in trial.argv),
+        argv=redacted_words(trial.argv),
         source=plan.command.source,
         commit=workspace.commit if workspace else None,
         dirty=workspace.dirty if workspace else None,

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from experiment_debugger.command import Call
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.project import Project
-from experiment_debugger.redaction import redact
+from experiment_debugger.redaction import redacted_words
 from experiment_debugger.results import Isolation, SmokeResult
 from experiment_debugger.smoke.records import PLAN, Records, new_records, records_of
 from experiment_debugger.verify.answer import answer_of
@@ -131,7 +131,7 @@ def running_answer(started: Started, summary: str) -> SmokeResult:
         id=started.records.id,
         run_id=plan.run.id if plan.run else None,
         summary=summary,
-        argv=tuple(redact(word) for word in plan.command.argv),
+        argv=redacted_words(plan.command.argv),
         source=plan.command.source,
         commit=plan.commit,
         records=plan.place.show(started.records.folder),

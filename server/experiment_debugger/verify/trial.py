@@ -18,7 +18,7 @@ from experiment_debugger.command import Call
 from experiment_debugger.diagnose import Examination, examine
 from experiment_debugger.discovery.names import is_artifact_folder
 from experiment_debugger.probes import injected, launched
-from experiment_debugger.redaction import redact
+from experiment_debugger.redaction import redacted_words
 from experiment_debugger.run import Artifact, resolve
 from experiment_debugger.smoke.changes import Applied, Change, applied
 from experiment_debugger.smoke.command import appended_resume
@@ -168,7 +168,7 @@ def _write_records(trial: Trial, spec: dict[str, Any], workspace: Workspace) -> 
         {
             "id": records.id,
             "run_id": plan.run.id if plan.run else None,
-            "command": redact(shlex.join(spec["argv"])),
+            "command": shlex.join(redacted_words(spec["argv"])),
             "asked": plan.command.spoken,
             "resume": str(plan.resume) if plan.resume else None,
             "source": plan.command.source,

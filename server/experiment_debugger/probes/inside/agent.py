@@ -14,7 +14,7 @@ from . import imports
 from .config import Config
 from .records import RecordFile
 
-_MOST_WORDS = 40
+_MOST_WORDS = 3  # interpreter and script; what follows may hold secrets
 _LONGEST_WORD = 200
 
 Result = TypeVar("Result")
