@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import itertools
 import os
 import sys
 import threading
@@ -14,7 +15,7 @@ from . import imports
 from .config import Config
 from .records import RecordFile
 
-_MOST_WORDS = 3  # interpreter and script; what follows may hold secrets
+_FLAGS = ("-b", "-B", "-d", "-E", "-i", "-I", "-O", "-OO", "-P", "-q", "-s", "-S", "-u", "-v")
 _LONGEST_WORD = 200
 
 Result = TypeVar("Result")
@@ -134,8 +135,14 @@ class Agent:
             "ppid": os.getppid(),
             "time": time.time(),
             "python": sys.version.split()[0],
-            "argv": [word[:_LONGEST_WORD] for word in command_line()[:_MOST_WORDS]],
+            "argv": [word[:_LONGEST_WORD] for word in program_of(command_line())],
         }
+
+
+def program_of(words: list[str]) -> list[str]:
+    """The interpreter and what it runs: `-m` and a module, `-c` and code, or a script; the rest may hold secrets."""
+    rest = list(itertools.dropwhile(lambda word: word in _FLAGS, words[1:]))
+    return words[:1] + rest[: 2 if rest[:1] in (["-m"], ["-c"]) else 1]
 
 
 def command_line() -> list[str]:
