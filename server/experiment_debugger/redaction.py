@@ -103,16 +103,17 @@ _UNREADABLE = re.compile(
 )
 
 
+_SECRET_OPTION = re.compile(
+    r"--?(?!-|(?:pad|bos|eos|unk|sep|cls|mask|stop|special|additional)[-_])(?:[\w-]+[-_])?"
+    r"(password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|auth)(?:[-_](?:id|value))?",
+    re.IGNORECASE,
+)
+"""An option whose value is a secret, whatever it looks like."""
+
+
 def readable(text: str) -> str:
     """The text without control and invisible characters."""
     return _UNREADABLE.sub("", text)
-
-
-_SECRET_OPTION = re.compile(
-    r"--?(?!-|(?:pad|bos|eos|unk|sep|cls|mask|stop|special|additional)[-_])(?:[\w-]+[-_])?(password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|auth)"
-    r"(?:[-_](?:id|value))?",
-    re.IGNORECASE,
-)
 
 
 def redact(text: str) -> str:

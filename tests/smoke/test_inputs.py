@@ -292,3 +292,14 @@ def test_thousands_of_files_below_a_tracked_folder(root: Path) -> None:
     made = workspace(root)
     assert len(made.linked) == 1500
     made.remove()
+
+
+def test_a_value_in_a_sentence_is_one_short_printable_line(root: Path) -> None:
+    commit(root, {"configs/a.yaml": 'data_path: "./gone\\e[31m/' + "x" * 300 + '.csv"\n'})
+    made = workspace(root, "python", "train.py", files=("configs/a.yaml",))
+    made.remove()
+    (sentence,) = made.missing
+    assert sentence.isprintable()
+    assert sentence.startswith("./gone[31m/xxx")
+    assert sentence.endswith("x... (configs/a.yaml): no such file or folder")
+    assert len(sentence) < 220

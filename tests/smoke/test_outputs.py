@@ -54,3 +54,11 @@ def test_in_place_nothing_is_collected(root: Path, tmp_path: Path) -> None:
     write(root / "new.csv", "x")
     assert collect_outputs(workspace(root, in_place=True), tmp_path / "records") == ()
     assert not (tmp_path / "records").exists()
+
+
+def test_a_command_that_breaks_its_copy_fails_no_test(root: Path, tmp_path: Path) -> None:
+    made = workspace(root)
+    (made.folder / ".git").unlink()
+    write(made.folder / "new.csv", "x")
+    assert collect_outputs(made, tmp_path / "records") == ()
+    made.remove()

@@ -58,6 +58,7 @@ def test_a_command_that_cannot_be_started(lab: Lab, argv: list[str], status: int
     done = lab.run(lab.spec("", *argv))
     assert (done.result["exit"], done.result["stopped"]) == (status, None)
     assert done.lines == [f"experiment-debugger: {reason}"]
+    assert done.result["reason"] == reason
     assert done.cleaned == "x"
 
 

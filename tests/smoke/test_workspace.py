@@ -308,6 +308,45 @@ def test_a_submodule_is_the_one_that_is_checked_out(root: Path, tmp_path: Path) 
     assert worktrees(root) == 1
 
 
+@pytest.mark.parametrize("change", ["none", "commit", "edit", "new file", "data"])
+def test_a_submodule_that_is_not_what_the_commit_says_makes_it_dirty(root: Path, tmp_path: Path, change: str) -> None:
+    library = repository(tmp_path / "library", {"lib.py": "1\n"})
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(library), "lib")
+    commit(root, {})
+    if change == "commit":
+        commit(root / "lib", {"lib.py": "2\n"})
+    elif change != "none":
+        write(root / "lib" / {"edit": "lib.py", "new file": "new.py", "data": "data/x.csv"}[change], "3\n")
+    made = workspace(root)
+    made.remove()
+    moved = change not in {"none", "data"}  # data is ignored by git there
+    assert made.dirty is moved
+    assert ("lib: the submodule as it is now, which is not what the commit says" in made.notes) is moved
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "dirty"),
+    [
+        ({"__init__.py": ""}, "import local", True),
+        ({"fix.py": ""}, "from local import fix", True),
+        ({"pkg/__init__.py": ""}, "import pkg", True),
+        ({"model.py": ""}, "from model import Net", True),
+        ({"download.py": "", "a.csv": "1"}, "import csv", False),
+        ({"pyvenv.cfg": "", "lib/pkg/__init__.py": ""}, "import pkg", False),
+        ({"a.csv": "1"}, "import csv", False),
+    ],
+)
+def test_linked_code_makes_it_dirty(root: Path, files: dict[str, str], code: str, *, dirty: bool) -> None:
+    commit(root, {"train.py": f'{code}\nPATH = "local"\n'})
+    for name, text in files.items():
+        write(root / "local" / name, text)
+    made = workspace(root)
+    made.remove()
+    assert "local" in made.linked
+    assert made.dirty is dirty
+    assert ("local holds code that no commit holds: taken as it is now" in made.notes) is dirty
+
+
 def test_tracked_links_into_outputs_become_folders(root: Path, tmp_path: Path) -> None:
     scratch, datasets = tmp_path / "scratch", tmp_path / "datasets"
     write(scratch / "logs/run-42.log", "evidence\n")

@@ -18,6 +18,7 @@ from experiment_debugger import git
 from experiment_debugger.discovery.names import is_artifact_folder
 from experiment_debugger.smoke.mentions import Mention, Texts
 from experiment_debugger.smoke.named import Named
+from experiment_debugger.smoke.order import said
 from experiment_debugger.smoke.output_folders import OutputFolders, before_interpolation, inside
 from experiment_debugger.smoke.placing import (
     MOST_CHILDREN,
@@ -79,9 +80,9 @@ def missing_inputs(root: Path, folder: Path, texts: Texts, outputs: OutputFolder
         if _is_input_path(mention) and not any(_exists(root, folder, one) for one in texts.places(mention.value)):
             name = inside(root, mention.value)
             if name is not None and os.path.lexists(root / name):
-                yield f"{mention.value} ({mention.at}): {_why_not_copied(root / name, name, outputs)}"
+                yield f"{said(mention.value)} ({said(mention.at)}): {_why_not_copied(root / name, name, outputs)}"
             else:
-                yield f"{mention.value} ({mention.at}): no such file or folder"
+                yield f"{said(mention.value)} ({said(mention.at)}): no such file or folder"
 
 
 def _is_input_path(mention: Mention) -> bool:

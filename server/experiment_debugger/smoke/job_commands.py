@@ -28,8 +28,8 @@ _SHELLS = ("sh", "bash", "dash", "zsh")
 
 def declared_commands(run: Run) -> Iterator[Command | DebuggerError]:
     """The command of each job YAML of the run and of its registry entry, or why it cannot be started as it stands."""
-    for artifact in run.of_kind("job", "config"):
-        if artifact.name.endswith((".yaml", ".yml")) and artifact.kind == "job":
+    for artifact in run.of_kind("job"):
+        if artifact.name.endswith((".yaml", ".yml")):
             yield from _of_file(artifact)
     for record in registry_entries(run.project, []):
         if record.at == run.declared.command_at and "command" in record.fields:

@@ -19,8 +19,10 @@ from typing import Any
 from experiment_debugger import git
 from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.readers.configs import read_config
+from experiment_debugger.smoke.options import SETTING, spelled
 from experiment_debugger.smoke.order import Command
-from experiment_debugger.smoke.shell_text import SHELL, changes_of_folder, is_shell, script_lines, shell_words
+from experiment_debugger.smoke.shell_text import SHELL, changes_of_folder, is_shell
+from experiment_debugger.smoke.shell_words import logical_lines, words_and_operators
 
 COMMAND = "the command"
 ENVIRONMENT = "the environment"
@@ -45,7 +47,6 @@ INPUT = re.compile(
     r"|weights|name_or_path))*|resume_\w+|init_\w+|model_name_or_path|cfg|deepspeed|ds_config)$"
 )
 _ASSIGNED = re.compile(r"""(?m)^\s*["']?([A-Za-z_][\w.]*)["']?\s*[:=]\s*["']([^"'\n]+)["']""")
-_SETTING = re.compile(r"[+~]{0,2}([A-Za-z_][\w./-]*)=(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,8 @@ def file_mentions(path: Path, name: str, text: str) -> Iterator[Mention]:
     if name.endswith(CONFIGS):
         yield from _config_mentions(path, name)
     elif is_shell(name, text):
-        for line in script_lines(text):
-            yield from word_mentions(shell_words(line), name)
+        for _, line in logical_lines(text):
+            yield from word_mentions(words_and_operators(line), name)
     else:
         yield from (Mention(_key(key), value, name) for key, value in _ASSIGNED.findall(text))
 
@@ -115,7 +116,7 @@ def word_mentions(words: Sequence[str], at: str) -> Iterator[Mention]:
     """`--key value`, `--key=value`, `key=value`, `KEY=value` and bare words."""
     for index, word in enumerate(words):
         before = words[index - 1] if index else ""
-        setting = _SETTING.fullmatch(word.lstrip("-"))
+        setting = SETTING.fullmatch(word.lstrip("-"))
         if before in WRITES or (before == "-a" and "tee" in words[:index]):
             yield Mention("output", word, at)
         elif setting:
@@ -156,7 +157,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _key(text: str) -> str:
-    return text.lstrip("-+~").lower().replace("-", "_").replace("/", ".")
+    return spelled(text.lstrip("-+~"))
 
 
 def _texts_in(folder: Path, *patterns: str) -> dict[str, str]:

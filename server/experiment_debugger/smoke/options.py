@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 _OPTION = re.compile(r"--?([A-Za-z][\w./-]*)(?:=(.*))?", re.DOTALL)
-_SETTING = re.compile(r"[+~]{0,2}([A-Za-z_][\w./-]*)=(.*)", re.DOTALL)
+SETTING = re.compile(r"[+~]{0,2}([A-Za-z_][\w./-]*)=(.*)", re.DOTALL)
 _NUMBER = re.compile(r"-\d*\.?\d+(?:[eE][-+]?\d+)?")
 
 
@@ -38,7 +38,7 @@ class Option:
 def options_of(argv: Sequence[str]) -> Iterator[Option]:
     """Every option and `key=value` word, in their order."""
     for index, word in enumerate(argv):
-        if index and (setting := _SETTING.fullmatch(word)):
+        if index and (setting := SETTING.fullmatch(word)):
             yield Option(spelled(setting[1]), setting[2], index, joined=True)
         elif option := _OPTION.fullmatch(word):
             joined = option[2] is not None
@@ -74,6 +74,6 @@ def without(argv: Sequence[str], option: Option, *, with_its_value: bool = False
 def _following(argv: Sequence[str], index: int) -> str | None:
     """The next word, when it can be a value."""
     word = argv[index + 1] if index + 1 < len(argv) else None
-    if word is None or (word.startswith("-") and not _NUMBER.fullmatch(word)) or _SETTING.fullmatch(word):
+    if word is None or (word.startswith("-") and not _NUMBER.fullmatch(word)) or SETTING.fullmatch(word):
         return None
     return word

@@ -10,9 +10,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from experiment_debugger.redaction import redacted_words
+from experiment_debugger.redaction import readable, redacted_words
 
 GIVEN = "given"
+LONGEST_SAID = 160  # characters of a value in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +48,9 @@ class Bounds:
     steps: int | None = None
     memory_bytes: int = 4 << 30
     output_bytes: int = 64 << 20
+
+
+def said(value: str) -> str:
+    """A value of a config or script as it may stand in a sentence: one line of printable characters, not too long."""
+    line = " ".join(readable(value).split())
+    return line if len(line) <= LONGEST_SAID else line[: LONGEST_SAID - 3] + "..."

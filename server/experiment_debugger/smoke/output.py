@@ -21,7 +21,8 @@ from typing import IO
 
 READ_BYTES = 1 << 20
 LAST_WORDS_BYTES = 4096
-SETTLE_SECONDS = 0.3
+SETTLE_SECONDS = 0.3  # at most, for the reader to take in what was printed before the stop
+LOOK_SECONDS = 0.01
 LONGEST_CUT_LINE = 1 << 12  # bytes up to the first line end that are dropped, so that the last part begins with a line
 DRAIN_SECONDS = 5.0  # for what is still in the pipe when all processes have ended
 
@@ -60,7 +61,8 @@ class Console:
         """The command is going to be ended: what it prints from now on is kept apart; what it has printed is not."""
         deadline = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < deadline and _waiting(self._pipe):
-            time.sleep(0.01)
+            time.sleep(LOOK_SECONDS)
+        time.sleep(LOOK_SECONDS)  # an empty pipe was read, but what was read may not be in the log yet
         self._is_over = True
 
     def finish(self, line: str | None = None) -> int:

@@ -38,7 +38,7 @@ def collect_outputs(workspace: Workspace, records: Path) -> tuple[str, ...]:
         return ()
     try:
         new = list(_new_files(workspace))
-    except DebuggerError:  # the command has done away with its repository: no telling what it made
+    except (DebuggerError, OSError):  # the command has done away with its repository: no telling what it made
         return ()
     kept: list[str] = []
     left = LARGEST_TOGETHER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 MOST_CHILDREN = 2000
@@ -16,6 +16,8 @@ _NEVER = re.compile(
     r"\.git|\.experiment-debugger|\.(?:pytest|mypy|ruff)_cache|\.ipynb_checkpoints|\.idea|\.vscode|\.tox|\.nox"
     r"|node_modules|__pycache__|.*\.egg-info|.*\.pyc|\.DS_Store"
 )
+_IMPORT = re.compile(r"(?m)^\s*(?:from|import)\s+([^#\n]+)")
+_WORD = re.compile(r"\w+")
 
 
 def is_never_placed(name: str) -> bool:
@@ -63,8 +65,26 @@ def size_of(path: Path) -> int:
 
 
 def is_imported(folder: Path, code: Mapping[str, str]) -> bool:
-    """Whether a folder is a package of Python, or is imported by name, and so takes part as code."""
-    if not folder.is_dir() or is_environment(folder):
+    """Whether a folder holds a package of Python, or a module that the code imports by name, and no environment."""
+    if not folder.is_dir():
         return False
-    named = re.compile(rf"(?m)^\s*(?:from|import)\s+{re.escape(folder.name)}\b")
-    return (folder / "__init__.py").is_file() or any(named.search(text) for text in code.values())
+    modules = set(_modules(folder))
+    imported = (found[1] for text in code.values() for found in _IMPORT.finditer(text))
+    return "__init__" in modules or not modules.isdisjoint(word for line in imported for word in _WORD.findall(line))
+
+
+def _modules(folder: Path) -> Iterator[str]:
+    """Names under which Python code of the folder can be imported; of a folder of data only the first ones."""
+    looked_at = 0
+    for parent, folders, names in os.walk(folder):
+        place = Path(parent)
+        folders[:] = [name for name in folders if not is_never_placed(name) and not is_environment(place / name)]
+        if is_environment(place):
+            return
+        modules = [name.removesuffix(".py") for name in names if name.endswith(".py")]
+        yield from modules
+        if modules:
+            yield from (folder.name, *place.relative_to(folder).parts)
+        looked_at += len(names)
+        if looked_at > MOST_CHILDREN:
+            return

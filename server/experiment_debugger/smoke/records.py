@@ -14,6 +14,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -85,8 +86,9 @@ class Records:
     def rows(self) -> Iterator[dict[str, Any]]:
         """The records of all probed processes, each process in its order."""
         for path in sorted(self.folder.glob("probe-*.jsonl")):
-            if path.stat().st_size <= LARGEST_RECORD:
-                yield from rows_of(path.read_bytes())
+            with suppress(OSError):
+                if path.stat().st_size <= LARGEST_RECORD:
+                    yield from rows_of(path.read_bytes())
 
     def _unfinished(self) -> Iterator[int]:
         for path in sorted(self.folder.glob("probe-*.jsonl")):
@@ -99,15 +101,15 @@ class Records:
         """What the records of the probes say together."""
         rows = list(self.rows())
         steps = [row for row in rows if row.get("kind") == "step"]
-        last = max(steps, key=_step, default=None)
+        loss = max(steps, key=_step, default={}).get("loss")
         finite = [_step(row) for row in steps if isinstance(row.get("loss"), (int, float))]
         bad = [_step(row) for row in rows if row.get("kind") == "nonfinite"]
         return Probed(
             loaded=tuple(row["pid"] for row in _of(rows, "loaded") if isinstance(row.get("pid"), int)),
             unfinished=tuple(self._unfinished()),
-            torch=next((str(row.get("version")) for row in _of(rows, "torch")), None),
+            torch=next(iter(_texts(rows, "torch", "version")), None),
             step=max((_step(row) for row in rows), default=0),
-            loss=last.get("loss") if last else None,
+            loss=loss if isinstance(loss, (int, float, str)) else None,
             finite_until=max((step for step in finite if not bad or step < min(bad)), default=None),
             nonfinite_at=min(bad, default=None),
             stopped_at=max((_step(row) for row in _of(rows, "stopped")), default=None),
@@ -123,14 +125,15 @@ def new_records(root: Path) -> Records:
     home = root / HOME
     test = f"s-{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"  # noqa: DTZ005 (a name people recognise)
     folder = home / "smoke" / test
-    if not (folder.resolve() / "x").is_relative_to(root.resolve()):
+    place = Path(os.path.realpath(folder.parent))
+    if not place.is_relative_to(os.path.realpath(root)):
         raise DebuggerError(
-            f"expected to write records below {root}; found that {home} leads to {home.resolve()}; remove the link"
+            f"expected to write records below {root}; found that {folder.parent} leads to {place}; remove the link"
         )
     try:
         folder.mkdir(parents=True)
         ignore = home / ".gitignore"
-        if not ignore.exists():
+        if not os.path.lexists(ignore):
             ignore.write_text("*\n", encoding="utf-8")
     except OSError as problem:
         raise DebuggerError(
@@ -155,7 +158,7 @@ def rows_of(raw: bytes) -> Iterator[dict[str, Any]]:
     for line in raw.split(b"\n"):
         try:
             row = json.loads(line) if line else None
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):
             yield row
@@ -171,7 +174,7 @@ def _step(row: dict[str, Any]) -> int:
 
 
 def _texts(rows: list[dict[str, Any]], kind: str, key: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(row.get(key)) for row in _of(rows, kind)))
+    return tuple(dict.fromkeys(row[key] for row in _of(rows, kind) if isinstance(row.get(key), str)))
 
 
 def _largest(rows: list[dict[str, Any]], key: str) -> int | None:

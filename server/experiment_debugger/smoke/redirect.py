@@ -18,7 +18,7 @@ from pathlib import Path
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.smoke.destinations import Destinations, is_temporary, known_head, spelled
 from experiment_debugger.smoke.mentions import COMMAND, ENVIRONMENT, Mention, Texts, file_mentions
-from experiment_debugger.smoke.order import Command
+from experiment_debugger.smoke.order import Command, said
 from experiment_debugger.smoke.output_folders import folders_outside, inside
 from experiment_debugger.smoke.shell_text import assignments, changes_of_folder, expanded, is_own_place, is_shell
 
@@ -116,7 +116,7 @@ class _Redirection:
                 changed += self.write(name, text, new)
         if changed:
             beyond = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-            self.notes.append(f"{', '.join(changed[:3])}{beyond}: paths of the project -> the copy")
+            self.notes.append(f"{', '.join(map(said, changed[:3]))}{beyond}: paths of the project -> the copy")
 
     def with_own_folder(self, name: str, text: str, variables: Mapping[str, str]) -> str:
         """A script's `cd` into the project goes to the worktree; one that leaves the project is refused."""
@@ -125,7 +125,7 @@ class _Redirection:
             place = os.path.expanduser(place) if place and place.startswith("~") else place
             below = inside(self.root, place) if place else None
             if below is None and not (place and is_temporary(place)):
-                raise _refusal(f"{name} changes to the folder {target}, outside the project")
+                raise _refusal(f"{name} changes to the folder {said(target)}, outside the project")
             if below is not None and target.startswith("$") and not is_own_place(target):
                 text = re.sub(rf"{re.escape(target)}(?!\w)", str(self.folder / below).replace("\\", "\\\\"), text)
         return text
@@ -153,7 +153,7 @@ class _Redirection:
         pattern = re.compile(rf"(?<![\w./~-]){re.escape(head)}(?={rest})(?![\w.-])")
         result = self.with_scratch(text, pattern, place) if head else text
         if result == text:
-            raise _refusal(f"{mention.at}: {mention.key} {mention.value} lies outside the project")
+            raise _refusal(f"{said(mention.at)}: {said(mention.key)} {said(mention.value)} lies outside the project")
         self.noted(mention, place)
         return result
 
@@ -174,7 +174,7 @@ class _Redirection:
 
     def noted(self, mention: Mention, place: str) -> str:
         """The folder that stands for the place, after telling the user."""
-        self.notes.append(f"{mention.key} {mention.value} -> scratch copy")
+        self.notes.append(f"{said(mention.key)} {said(mention.value)} -> scratch copy")
         return self.scratch_of(place)
 
     def scratch_of(self, place: str) -> str:

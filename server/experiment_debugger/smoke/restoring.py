@@ -30,6 +30,8 @@ def place_checkpoint(workspace: Workspace, root: Path, source: Path) -> Path:
             f"with {size / (1 << 30):.1f} GiB; give a smaller one, or the command with its path after --"
         )
     target = workspace.folder / _name(root, source)
+    if not _is_own(target, workspace.folder):
+        target = workspace.folder / ELSEWHERE / source.name
     target.parent.mkdir(parents=True, exist_ok=True)
     if not os.path.lexists(target):
         if source.is_dir():
@@ -44,3 +46,8 @@ def _name(root: Path, source: Path) -> Path:
         return source.relative_to(root.resolve())
     except ValueError:
         return Path(ELSEWHERE, source.name)
+
+
+def _is_own(target: Path, folder: Path) -> bool:
+    """Whether a path is the worktree's: below a linked input it would be the original."""
+    return Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
-from itertools import takewhile
+
+from experiment_debugger.smoke.shell_words import logical_lines
 
 SHELL = (".sh", ".bash", ".sbatch", ".slurm", ".pbs")
 DEEPEST = 8
@@ -29,34 +29,15 @@ def is_shell(name: str, text: str) -> bool:
     return name.endswith(SHELL) or (text.startswith("#!") and "sh" in text.partition("\n")[0])
 
 
-def script_lines(text: str) -> Iterator[str]:
-    """The lines of a shell script, continued ones joined; comments (also #SBATCH) say nothing to the shell."""
-    for line in text.replace("\\\n", " ").split("\n"):
-        if not line.lstrip().startswith("#"):
-            yield line
-
-
-def shell_words(line: str) -> list[str]:
-    """The words and operators of a line of shell."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    lexer.commenters = ""  # shlex would end the line at any `#`, the shell only at one that begins a word
-    try:
-        words = [word.removeprefix("export ") for word in lexer]
-    except ValueError:  # an open quote
-        words = line.split()
-    return list(takewhile(lambda word: not word.startswith("#"), words))
-
-
 def assignments(text: str) -> dict[str, str]:
     """Variables that a script sets, the last value of each, unexpanded."""
-    found = (_ASSIGNMENT.match(line) for line in script_lines(text))
+    found = (_ASSIGNMENT.match(line) for _, line in logical_lines(text))
     return {one[1]: _first_word(one[2]) for one in found if one}
 
 
 def changes_of_folder(text: str) -> Iterator[str]:
     """What stands behind `cd` and `pushd`, without the quotes around it."""
-    for line in script_lines(text):
+    for _, line in logical_lines(text):
         yield from (_first_word(line[found.end() :]) for found in _CHANGE.finditer(line))
 
 

@@ -63,7 +63,7 @@ def script_commands(text: str) -> Iterator[tuple[int, list[str]]]:
     What a here-document feeds to a program is no command of the script.
     """
     end = ""
-    for number, line in _logical_lines(text):
+    for number, line in logical_lines(text):
         if end:
             end = "" if line.strip() == end else end
             continue
@@ -73,12 +73,23 @@ def script_commands(text: str) -> Iterator[tuple[int, list[str]]]:
             yield number, words
 
 
+def words_and_operators(line: str) -> list[str]:
+    """`OUT=x python "a b" > log  # why` is `OUT=x`, `python`, `a b`, `>` and `log`."""
+    comment = re.search(r"(?:^|(?<=\s))#", _without_literals(line))
+    lexer = shlex.shlex(line[: comment.start()] if comment else line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""  # its own comments begin inside of words, too: `$#`
+    try:
+        return list(lexer)
+    except ValueError:  # a quote that ends on a later line
+        return line.split()
+
+
 def script_words(text: str) -> Iterator[list[str]]:
     """The words of every simple command of a shell script."""
     return (words for _, words in script_commands(text))
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines without comments, continued ones joined, each with the number of its first line."""
     start, whole = 1, ""
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
@@ -97,15 +108,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _simple_commands(line: str) -> Iterator[list[str]]:
     """`a && X=1 b | c` is three commands: a, b and c."""
-    comment = re.search(r"(?:^|(?<=\s))#", _without_literals(line))
-    lexer = shlex.shlex(line[: comment.start()] if comment else line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split, lexer.commenters = True, ""  # its own comments begin inside of words, too: `$#`
-    try:
-        tokens = list(lexer)
-    except ValueError:  # a quote that ends on a later line
-        tokens = line.split()
     command: list[str] = []
-    for token in [*tokens, ";"]:
+    for token in [*words_and_operators(line), ";"]:
         if not set(token) <= _OPERATORS:
             command.append(token)
         elif command:

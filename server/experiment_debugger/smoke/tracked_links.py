@@ -14,6 +14,7 @@ from pathlib import Path
 
 from experiment_debugger import git
 from experiment_debugger.smoke.output_folders import OutputFolders, inside
+from experiment_debugger.smoke.placing import is_never_placed
 
 LINK, SUBMODULE = "120000", "160000"
 
@@ -51,7 +52,19 @@ def moved_submodules(root: Path, folder: Path) -> list[str]:
     """Submodules of the project that are not what the commit in `folder` says, or hold changes of their own."""
     lines = git.paths(folder, "ls-files", "--stage", "-z")
     links = [(line.split()[1], line.partition("\t")[2]) for line in lines if line.startswith(SUBMODULE)]
-    return [name for sha, name in links if git.commit_now(root / name) != sha or git.uncommitted_changes(root / name)]
+    return [name for sha, name in links if _is_checked_out(root / name) and _is_moved(root / name, sha)]
+
+
+def _is_moved(module: Path, sha: str) -> bool:
+    """Whether a submodule, or one within it, holds anything but this commit; what git cannot tell counts as moved."""
+    if git.commit_now(module) != sha or moved_submodules(module, module):
+        return True
+    status = git.output(module, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
+    return status is None or any(not is_never_placed(line[3:].strip('"')) for line in status.splitlines())
+
+
+def _is_checked_out(module: Path) -> bool:
+    return module.is_dir() and bool(os.listdir(module))
 
 
 def settle_submodules(root: Path, folder: Path) -> tuple[list[str], list[str]]:
@@ -59,7 +72,7 @@ def settle_submodules(root: Path, folder: Path) -> tuple[list[str], list[str]]:
     linked, missing = [], []
     for name in _tracked(folder, SUBMODULE):
         source, target = root / name, folder / name
-        if source.is_dir() and os.listdir(source):
+        if _is_checked_out(source):
             if target.is_dir() and not target.is_symlink():
                 target.rmdir()
             target.symlink_to(source, target_is_directory=True)

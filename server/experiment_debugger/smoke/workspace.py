@@ -139,7 +139,8 @@ class _Filling:
         redirected = redirect(root, folder, self.command, texts, self.artifacts, self.project.env)
         taken = [*(name for name in brought if not by_name.holds(name)), *inputs.code]
         notes += [f"{name} is not in the commit: taken as it is now" for name in taken if not uncommitted]
-        notes += [f"{name}: the submodule as it is checked out now" for name in submodules]
+        notes += [f"{name}: the submodule as it is checked out now" for name in submodules if name not in moved]
+        notes += [f"{name}: the submodule as it is now, which is not what the commit says" for name in moved]
         packages = [name for name in inputs.linked if is_imported(root / name, texts.code)]
         notes += [f"{name} holds code that no commit holds: taken as it is now" for name in packages]
         return Workspace(

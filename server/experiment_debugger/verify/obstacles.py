@@ -55,7 +55,9 @@ def obstacle_of_the_machine(trial: Trial, failure: Hypothesis | None) -> str | N
     """What the run had and this machine has not; without a run to compare with, that is the failure itself."""
     text, result = _tail(trial), trial.result
     if result.get("exit") in NOT_FOUND and trial.probed.step == 0:
-        return f"the command could not be started: {result.get('reason') or 'see the end of console.log'}"
+        found = list(_NO_FILE.finditer(text))
+        name = f"{_name(next(filter(None, found[-1].groups())))} was not found" if found else "see console.log"
+        return f"the command could not be started: {result.get('reason') or name}"
     if trial.plan.failure is None or (failure is None and result.get("exit") == 0):
         return None
     if failure is None and result.get("stopped") is not None:
