@@ -17,7 +17,7 @@ from experiment_debugger.run import resolve
 
 NAMES = sorted(RECIPES)
 FRAME = re.compile(r'File "/home/ann/project/(?P<file>[^"]+)", line (?P<line>\d+), in .*\n\s+(?P<code>.+)')
-MACHINE = re.compile(rb"/root/|/tmp/|/work/|/opt/|/Users/")
+MACHINE = re.compile(rb"/(?:root|tmp|work|opt|Users)/")
 
 
 @pytest.fixture(scope="module")
