@@ -17,7 +17,7 @@ demo: $(VENV)/.run ## debug a bundled failing run and print the answer
 	$(BIN)/experiment-debugger debug $(DEMO_RUN) --project $(DEMO_PROJECT)
 
 test: $(VENV)/.dev ## ruff, mypy and all tests; a complaint of the first two does not hide the third
-	@status=0; $(MAKE) --no-print-directory check || status=1; $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 || status=1; exit $$status
+	@status=0; $(MAKE) --no-print-directory check || status=1; $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal || status=1; exit $$status
 
 check: $(VENV)/.dev ## ruff and mypy only
 	$(BIN)/ruff check .
