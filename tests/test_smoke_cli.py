@@ -255,3 +255,16 @@ def test_secrets_on_a_command_line_stay_out_of_answers_and_records(cli: Cli, fai
     assert "hunter2" not in str(data)
     for path in (failed.root / data["records"]).rglob("*"):
         assert not path.is_file() or b"hunter2" not in path.read_bytes(), path
+
+
+def test_trackers_write_into_the_copy(cli: Cli, failed: SmokeProject) -> None:
+    """A folder of the project that the job file names for a tracker becomes one of the copy."""
+    job = failed.root / "jobs" / "42.yaml"
+    write(job, job.read_text(encoding="utf-8") + f"env:\n  WANDB_DIR: {failed.root}/outputs/42\n")
+    code = "import os\n\nprint(os.environ['WANDB_DIR'], os.environ['PWD'])\n"
+    write(failed.root / "train.py", code + (failed.root / "train.py").read_text(encoding="utf-8"))
+    failed.git("commit", "--quiet", "--all", "--message", "print")
+    data = smoke(cli, failed, "42", "--at", "HEAD")
+    folder, here = (failed.root / data["records"] / "console.log").read_text(encoding="utf-8").split("\n")[0].split()
+    assert folder.startswith(here)
+    assert not folder.startswith(str(failed.root))

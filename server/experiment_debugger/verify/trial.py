@@ -50,7 +50,6 @@ class Trial:
 
     plan: Plan
     records: Records
-    started: float = field(default_factory=time.time)
     workspace: Workspace | None = None
     withheld: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
@@ -100,10 +99,9 @@ def run_trial(plan: Plan, call: Call, change: Change | None = None, records: Rec
 def _run(trial: Trial, call: Call, change: Change | None) -> None:
     workspace = trial.workspace
     assert workspace is not None  # noqa: S101 (made by the only caller)
-    command, reduced_env = (
-        _command(trial, change, workspace),
-        reduced({**os.environ, **trial.plan.command.environment}, trial.plan.pass_env),
-    )
+    command = _command(trial, change, workspace)
+    # Reduced last: neither a job file nor the copy brings a withheld variable, or an online tracker, back.
+    reduced_env = reduced({**os.environ, **command.environment, **workspace.environment}, trial.plan.pass_env)
     trial.withheld, trial.argv = reduced_env.withheld, command.argv
     spec = _spec(trial, command, reduced_env, workspace)
     _write_records(trial, spec, workspace)
