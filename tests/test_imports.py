@@ -16,6 +16,7 @@ PACKAGE = Path(experiment_debugger.__file__).parent
 LAYERS = (
     {"errors", "models", "command", "yaml_text", "discovery.names", "report.budget"},
     {"arguments", "cache", "git", "probes", "redaction", "results", "settings"},
+    {"case"},
     {"readers", "project"},
     {"run"},
     {"discovery"},
@@ -23,7 +24,7 @@ LAYERS = (
     {"rules"},
     {"collection"},
     {"diagnose", "window"},
-    {"context", "listing", "metrics", "remarks"},
+    {"context", "listing", "metrics", "remarks", "writeback"},
     {"verify"},
     {"report"},
     {"api"},
@@ -35,7 +36,7 @@ LAYERS = (
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 DOORS = {("run", "discovery")}
 """`run.resolve` and `run.list_runs` are the names under which everyone else reaches discovery."""
-HEAVY = ("hyperscan", "matplotlib", "mcp", "numpy", "psutil", "tensorboard", "torch")
+HEAVY = ("filelock", "hyperscan", "matplotlib", "mcp", "numpy", "psutil", "tensorboard", "torch")
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
@@ -101,9 +102,9 @@ def test_rules_open_no_files(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "report").glob("*.py")), ids=lambda path: path.name)
 def test_report_only_renders(path: Path) -> None:
-    """It is given types of models, windows and the taxonomy, never what they are computed from."""
-    known = {name.split(".")[0] for name in own_imports(path)}
-    assert known <= {"models", "results", "errors", "metrics", "window", "rules", "report"}
+    """It is given types of models, windows and the taxonomy, never what they are computed from; escapes it may know."""
+    known = {name.split(".")[0] for name in own_imports(path) if not name.startswith("readers.pipe_tables")}
+    assert known <= {"models", "results", "case", "errors", "metrics", "window", "rules", "report"}
 
 
 def test_only_the_server_imports_mcp() -> None:

@@ -72,3 +72,30 @@ PassEnv = Annotated[
     list[str] | None,
     Param("Let this withheld variable through", metavar="NAME", surface="cli"),
 ]
+
+RootCause = Annotated[str | None, Param("The root cause in a sentence or two", metavar="TEXT")]
+FixCommit = Annotated[str | None, Param("The commit that fixes it", metavar="COMMIT")]
+WhyUnchanged = Annotated[str | None, Param("Why the fix does not change what the experiment tests", metavar="TEXT")]
+Hypotheses = Annotated[list[str] | None, Param("Hypotheses tried: 'WHAT | TEST | RESULT'", metavar="TEXT")]
+Note = Annotated[str | None, Param("Anything else worth keeping", metavar="TEXT")]
+Reasons = Annotated[
+    list[str] | None,
+    Param("CHECK=TEXT: why a check stays unknown, or risk-recorded is declined", metavar="CHECK=TEXT"),
+]
+RiskId = Annotated[str | None, Param("Row to update, e.g. RSK-007", metavar="RSK-NNN")]
+Kind = Annotated[str | None, Param("execution, evaluation, reproducibility, ...", metavar="KIND")]
+RiskStatus = Annotated[str | None, Param("open, mitigated, accepted or closed", metavar="STATUS")]
+Severity = Annotated[str | None, Param("low, medium, high or fatal", metavar="S")]
+Probability = Annotated[str | None, Param("low, medium or high", metavar="P")]
+Summary = Annotated[str | None, Param("What can go wrong", metavar="TEXT")]
+Threatens = Annotated[str | None, Param("Runs, claims or results at stake", metavar="TEXT")]
+Mitigation = Annotated[str | None, Param("What keeps it from happening", metavar="TEXT")]
+Actions = Annotated[str | None, Param("What is to be done", metavar="TEXT")]
+Certainty = Annotated[str | None, Param("observed, user-stated, inferred, stale or needs-verification", metavar="C")]
+To = Annotated[
+    str,
+    Param(
+        "run-experiment, result-diagnosis, data-pipeline-manager, run-status-monitor or research-project-memory",
+        metavar="SKILL",
+    ),
+]

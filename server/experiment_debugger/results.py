@@ -13,6 +13,10 @@ from experiment_debugger.models import Diagnosis, Frozen, Value
 
 SmokeVerdict = Literal["reproduced", "different-failure", "passed", "timed-out", "inconclusive"]
 Proof = Literal["the failure", "the fix", "nothing"]
+CheckName = Literal["smoke-test", "fix-committed", "experiment-unchanged", "risk-recorded"]
+CHECKS: tuple[CheckName, ...] = ("smoke-test", "fix-committed", "experiment-unchanged", "risk-recorded")
+CheckResult = Literal["pass", "fail", "unknown"]
+Status = Literal["diagnosed", "not-fixed", "fixed", "fixed, not fully verified"]
 
 
 class Isolation(Frozen):
@@ -55,4 +59,51 @@ class SmokeResult(Frozen):
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     records: str | None = None
+    omitted: dict[str, int] = Field(default_factory=dict)
+
+
+class Check(Frozen):
+    """One question of the final sanity check, answered from facts; `reason` is the user's word about it."""
+
+    check: CheckName
+    result: CheckResult
+    evidence: tuple[str, ...]
+    reason: str | None = None
+
+
+class ReportResult(Frozen):
+    """The answer of write-debug-report: `changed` are the sections that are new or different, `status` is computed."""
+
+    run_id: str
+    path: str
+    status: Status
+    summary: str
+    sanity_check: tuple[Check, ...]
+    changed: tuple[str, ...] = ()
+    picture: str | None = None
+    notes: tuple[str, ...] = ()
+    omitted: dict[str, int] = Field(default_factory=dict)
+
+
+class RiskResult(Frozen):
+    """The answer of append-risk-board: the row as it stands on the board now, by column."""
+
+    id: str
+    path: str
+    action: Literal["added", "updated", "unchanged"]
+    row: dict[str, str]
+    notes: tuple[str, ...] = ()
+    omitted: dict[str, int] = Field(default_factory=dict)
+
+
+class HandoffResult(Frozen):
+    """The answer of hand-off: `ready` only where the consumer can act without asking; `missing` is what keeps it."""
+
+    id: str
+    to: str
+    status: str
+    action: Literal["added", "updated", "unchanged"]
+    paths: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     omitted: dict[str, int] = Field(default_factory=dict)

@@ -16,8 +16,17 @@ from experiment_debugger.api.reading import (
     read_run_logs,
     read_run_metrics,
 )
-from experiment_debugger.api.showing import show_context, show_diagnosis, show_metrics, show_smoke
+from experiment_debugger.api.showing import (
+    show_context,
+    show_diagnosis,
+    show_handoff,
+    show_metrics,
+    show_report,
+    show_risk,
+    show_smoke,
+)
 from experiment_debugger.api.smoke import ALLOW_RUN, ask_to_run, run_smoke_test
+from experiment_debugger.api.writing import append_risk_board, hand_off, write_debug_report
 from experiment_debugger.command import Command
 from experiment_debugger.report.budget import TextAnswer, speakable
 
@@ -40,6 +49,9 @@ COMMANDS: tuple[Command, ...] = (
         idempotent=False,
         open_world=True,
     ),
+    Command(write_debug_report, title="Write the debug report", result="structured", show=show_report, read_only=False),
+    Command(append_risk_board, title="Record a risk", result="structured", show=show_risk, read_only=False),
+    Command(hand_off, title="Hand a run to a sibling skill", result="structured", show=show_handoff, read_only=False),
     Command(explain, title="Explain a mode, cause or rule"),
 )
 

@@ -8,7 +8,7 @@ from experiment_debugger.report.budget import Tree
 
 if TYPE_CHECKING:
     from experiment_debugger.models import Diagnosis
-    from experiment_debugger.results import SmokeResult
+    from experiment_debugger.results import HandoffResult, ReportResult, RiskResult, SmokeResult
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> str:
@@ -37,3 +37,24 @@ def show_smoke(result: SmokeResult) -> str:
     from experiment_debugger.report.smoke import smoke_markdown
 
     return smoke_markdown(result)
+
+
+def show_report(result: ReportResult) -> str:
+    """The answer of `write_debug_report` for people."""
+    from experiment_debugger.report.writing import report_markdown
+
+    return report_markdown(result)
+
+
+def show_risk(result: RiskResult) -> str:
+    """The answer of `append_risk_board` for people."""
+    from experiment_debugger.report.writing import risk_markdown
+
+    return risk_markdown(result)
+
+
+def show_handoff(result: HandoffResult) -> str:
+    """The answer of `hand_off` for people."""
+    from experiment_debugger.report.writing import handoff_markdown
+
+    return handoff_markdown(result)

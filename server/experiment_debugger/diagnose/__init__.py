@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from experiment_debugger.diagnose.engine import Examination, diagnose, diagnose_text, examine, investigate, meant_by
+from experiment_debugger.diagnose.engine import (
+    Examination,
+    diagnose,
+    diagnose_text,
+    examine,
+    investigate,
+    meant_by,
+    risk_fingerprints,
+)
 
-__all__ = ["Examination", "diagnose", "diagnose_text", "examine", "investigate", "meant_by"]
+__all__ = ["Examination", "diagnose", "diagnose_text", "examine", "investigate", "meant_by", "risk_fingerprints"]

@@ -200,6 +200,17 @@ def _next_skill(
     return "data-pipeline-manager" if roots[0].symptom_class == "data-invalid" else None
 
 
+def risk_fingerprints(done: Examination) -> tuple[str, ...]:
+    """What a risk about the first hypothesis is known by: that of the finding it quotes first, then of its likes."""
+    if not done.diagnosis.modes:
+        return ()
+    first = done.diagnosis.modes[0]
+    places = {(item.path, item.line) for item in first.evidence}
+    alike = [finding for finding in done.findings if finding.rule == first.rules[0]]
+    alike.sort(key=lambda finding: (finding.position.path, finding.position.line) not in places)
+    return tuple(dict.fromkeys(risk_fingerprint(first.cause, finding) for finding in alike))
+
+
 def _seen_before(hypotheses: Sequence[Hypothesis], roots: Sequence[Finding], risks: Sequence[Risk]) -> tuple[str, ...]:
     """Ids of the risks on the project's board that one of the hypotheses repeats."""
     known = {

@@ -36,7 +36,7 @@ def read_config(path: Path) -> dict[str, Any]:
     except OSError as problem:
         raise UnreadableArtifact(f"{path.name}: {problem.strerror or problem}") from None
     try:
-        return dict(_dotted(_parse(text, path.name)))
+        return read_settings(text, path.name)
     except (ValueError, RecursionError) as problem:
         raise UnreadableArtifact(
             f"{path.name}: expected {path.suffix.lstrip('.')}, found: {str(problem)[:160]}"
@@ -48,9 +48,14 @@ def settings_of(text: str, name: str) -> dict[str, Any]:
     if len(text) > LARGEST_CONFIG or not name.endswith((".yaml", ".yml", ".json")):
         return {}
     try:
-        return dict(_dotted(_parse(text, name)))
+        return read_settings(text, name)
     except (ValueError, RecursionError):
         return {}
+
+
+def read_settings(text: str, name: str) -> dict[str, Any]:
+    """Dotted keys of a YAML or JSON text by the name of its file; `ValueError` or `RecursionError` where broken."""
+    return dict(_dotted(_parse(text, name)))
 
 
 def _parse(text: str, name: str) -> Any:

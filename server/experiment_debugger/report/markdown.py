@@ -79,13 +79,14 @@ def _opening(diagnosis: Diagnosis) -> str:
 
 def _facts(first: Hypothesis, diagnosis: Diagnosis) -> list[str]:
     lines = [] if one_line(first.summary, 600) in one_line(diagnosis.summary, 600) else [one_line(first.summary, 600)]
-    fact = f"Onset: {_onset(first.onset)}."
+    fact = f"Onset: {onset_words(first.onset)}."
     if diagnosis.determinism != "unknown":
         fact += f" {diagnosis.determinism.capitalize()} over the attempts."
     return [*lines, f"{fact} Rules: {', '.join(first.rules)}."]
 
 
-def _onset(onset: Onset) -> str:
+def onset_words(onset: Onset) -> str:
+    """Phase, step and part of the step where a failure began."""
     step = f", step {onset.step}" if onset.step is not None else ""
     within = f", in {onset.within}" if onset.within else ""
     phase = "phase unknown" if onset.phase == "unknown" else onset.phase

@@ -1,0 +1,72 @@
+"""The commit that is said to fix a run: what it changes, and whether the working tree still has exactly that.
+
+Fix(commit="5d6e7f8...", subject="Keep the last answer tokens", files=("data/collate.py",), base="1a2b3c4...")
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiment_debugger import git
+from experiment_debugger.case import Fix, SmokeTest
+from experiment_debugger.errors import DebuggerError
+
+MOST_FILES = 500
+"""Files of one commit that are looked at; a commit of more is an import, not a fix."""
+_DOCUMENT = re.compile(
+    r"(?i)^(?:docs?|memory|\.agent|\.experiment-debugger|\.github)/|\.(?:md|rst|png|jpe?g|svg|pdf|bib|tex)$"
+    r"|(?:^|/)(?:license|changelog|readme|authors|notice|\.gitignore|\.gitattributes)[^/]*$"
+)
+
+
+def is_code_or_config(path: str) -> bool:
+    """Whether a file can change what a run does; documents and notes cannot."""
+    return not _DOCUMENT.search(path)
+
+
+def fix_of(root: Path, told: str | None, base: str | None, tested: Sequence[SmokeTest]) -> Fix | None:
+    """The fix that was told, else the commit that a smoke test has proven; None when there is neither."""
+    proven = next((one.commit for one in tested if one.proves == "the fix"), None)
+    named = told or proven
+    commit = git.commit_named(root, named) if named and git.has_repository(root) else None
+    if commit is None:
+        return None
+    files = _files_of(root, commit)
+    relevant = tuple(path for path in files if is_code_or_config(path))
+    return Fix(
+        commit=commit,
+        subject=git.output(root, "log", "-1", "--format=%s", commit) or "",
+        files=relevant,
+        other_files=tuple(path for path in files if not is_code_or_config(path)),
+        uncommitted=_uncommitted(root, relevant),
+        base=base,
+        descends=None if base is None else base != commit and is_ancestor(root, base, commit),
+        told=told is not None,
+    )
+
+
+def is_ancestor(root: Path, before: str, after: str) -> bool:
+    """Whether `after` contains `before`; a commit contains itself."""
+    return git.output(root, "merge-base", "--is-ancestor", before, after) is not None
+
+
+def _files_of(root: Path, commit: str) -> list[str]:
+    """Files that a commit changes against its first parent; of a first commit all files."""
+    parent = git.commit_named(root, f"{commit}^1")
+    if parent is None:
+        return git.paths(root, "ls-tree", "-r", "-z", "--name-only", commit)[:MOST_FILES]
+    return git.paths(root, "diff", "--name-only", "--no-renames", "-z", parent, commit)[:MOST_FILES]
+
+
+def _uncommitted(root: Path, files: Sequence[str]) -> tuple[str, ...]:
+    """Those files that the working tree or the index changes against the commit checked out."""
+    literal = [f":(literal){path}" for path in files]
+    try:
+        return tuple(
+            git.paths(root, "diff", "--name-only", "--no-renames", "-z", "HEAD", "--", *literal) if files else ()
+        )
+    except DebuggerError:  # before the first commit nothing is committed
+        return tuple(path for path in files if os.path.exists(root / path))

@@ -1,0 +1,341 @@
+"""The boards under memory/ as people edit them: a row of ours is added or changed, every other byte stays.
+
+| ID | Kind | Status | Severity | ... | Updated |
+|---|---|---|---|---|---|
+| RSK-007 | execution | open | high | ... | 2026-03-02 |
+
+A damaged table is reported with its line, never repaired: nobody but its author knows what was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from experiment_debugger.errors import DebuggerError
+from experiment_debugger.project import Project
+from experiment_debugger.readers.pipe_tables import (
+    Table,
+    cells_of,
+    escaped,
+    is_delimiter,
+    spans_of,
+    tables_in,
+    unescaped,
+)
+from experiment_debugger.redaction import redact
+from experiment_debugger.writeback.files import update
+from experiment_debugger.writeback.fingerprints import without_mark
+
+WORKTREE = ".agent/worktree-status.md"
+ACCEPTED = re.compile(r"^ {0,3}#{1,6} +Accepted\b", re.IGNORECASE)
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardKind:
+    """One kind of board: its heading, its file, the letters of its ids, its columns and those it cannot do without."""
+
+    title: str
+    file: str
+    prefix: str
+    columns: tuple[str, ...]
+    required: tuple[str, ...]
+
+
+RISKS = BoardKind(
+    "Risk board",
+    "memory/risk-board.md",
+    "RSK",
+    (
+        "ID", "Kind", "Status", "Severity", "Probability", "Summary", "Threatens", "Mitigation", "Actions", "Certainty",
+        "Updated",
+    ),
+    ("ID", "Summary"),
+)  # fmt: skip
+HANDOFFS = BoardKind(
+    "Hand-off board",
+    "memory/handoff-board.md",
+    "HND",
+    (
+        "ID", "Status", "Producer", "Consumer", "From", "To", "Payload", "Source paths", "Expected outputs",
+        "Acceptance check", "Staleness trigger", "Certainty", "Updated",
+    ),
+    ("ID", "Status", "Consumer"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One row: its 1-based line, its id, and what its cells show, by column; hand-written columns by their own name."""
+
+    line: int
+    id: str
+    values: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board: `lines` with their endings; `columns` in the order of the table (empty: there is no table yet)."""
+
+    kind: BoardKind
+    name: str
+    lines: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    table: Table = field(default_factory=lambda: Table(0, 0))
+    rows: tuple[BoardRow, ...] = ()
+    ids_elsewhere: tuple[int, ...] = ()
+
+    @classmethod
+    def parse(cls, raw: bytes | None, kind: BoardKind, name: str) -> Board:
+        """The board in a file; `DebuggerError` with its line where the table is damaged."""
+        lines = re.findall(r"[^\n]*\n|[^\n]+", _decoded(raw or b"", name))
+        empty = cls(kind, name, tuple(lines))
+        table = _table_of(lines, kind, name)
+        if table is None:
+            return empty
+        columns = _columns_of(lines[table.head], kind)
+        board = replace(empty, columns=columns, table=table, rows=_rows_of(lines, table, columns, name))
+        _require_sound(board)
+        return board
+
+    @property
+    def next_id(self) -> str:
+        """One more than the highest number that stands anywhere in the file."""
+        numbers = [int(number) for number in re.findall(rf"(?<![\w-]){self.kind.prefix}-(\d{{1,9}})(?!\d)", self.text)]
+        return f"{self.kind.prefix}-{max([0, *numbers, *self.ids_elsewhere]) + 1:03d}"
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return "".join(self.lines)
+
+    def has_column(self, name: str) -> bool:
+        """Whether the board can hold a value of this column; a new board has them all."""
+        return name in (self.columns or self.kind.columns)
+
+    def added(self, values: Mapping[str, str]) -> bytes:
+        """The file with one row more, behind the last one."""
+        if not self.columns:
+            return self._with_table().added(values)
+        head, last = self.lines[self.table.head], self.lines[self.table.end - 1]
+        ending = "\r\n" if (last if last.endswith("\n") else head).endswith("\r\n") else "\n"
+        row = " | ".join(_cell(name, values.get(name, "")) for name in self.columns)
+        if head.strip().startswith("|") or not row.strip():
+            row = f"| {row} |"
+        indent = head[: len(head) - len(head.lstrip(" \t\ufeff"))].replace(_BOM, "")
+        before, after = self.lines[: self.table.end], self.lines[self.table.end :]
+        whole = last.endswith("\n")
+        new = f"{indent}{row}{ending}" if whole else f"{ending}{indent}{row}"
+        return "".join((*before, new, *after)).encode("utf-8")
+
+    def changed(self, row: BoardRow, values: Mapping[str, str]) -> bytes:
+        """The file with these cells of a row changed; the other bytes of the row stay."""
+        line = self.lines[row.line - 1]
+        spans = spans_of(line)
+        for index in range(len(self.columns) - 1, -1, -1):
+            name = self.columns[index]
+            if name not in values:
+                continue
+            if index >= len(spans):
+                raise DebuggerError(
+                    f"{self.name}:{row.line}: expected a cell for {name} in row {row.id}; found only {len(spans)} "
+                    f"cells; add the missing ones; nothing was written"
+                )
+            start, end = spans[index]
+            line = f"{line[:start]}{_refilled(line[start:end], _cell(name, values[name]))}{line[end:]}"
+        return "".join((*self.lines[: row.line - 1], line, *self.lines[row.line :])).encode("utf-8")
+
+    def _with_table(self) -> Board:
+        """The board with an empty table: before the accepted risks, else at the end; a new file gets a heading."""
+        ending = "\r\n" if self.lines and self.lines[0].endswith("\r\n") else "\n"
+        head = f"| {' | '.join(self.kind.columns)} |{ending}"
+        rule = f"|{'---|' * len(self.kind.columns)}{ending}"
+        lines = list(self.lines)
+        at = next((index for index, line in enumerate(lines) if ACCEPTED.match(line)), len(lines))
+        before, after = lines[:at], lines[at:]
+        is_new = not self.text.strip(f" \t\r\n{_BOM}")
+        title = [f"# {self.kind.title}{ending}", ending]
+        if not is_new:
+            title = [f"## {self.kind.title}{ending}", ending] if self.name.endswith(WORKTREE) else []
+        if before and not is_new:
+            before[-1] += "" if before[-1].endswith("\n") else ending
+            title = [*([] if not before[-1].strip() else [ending]), *title]
+        made = [*before, *title, head, rule, *([ending] if after else []), *after]
+        return Board.parse("".join(made).encode("utf-8"), self.kind, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of a row: its id, the file as shown, its cells now, and what else is to be told."""
+
+    id: str
+    path: str
+    action: Literal["added", "updated", "unchanged"]
+    row: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+
+Choose = Callable[[Board], tuple[BoardRow | None, Mapping[str, str]]]
+
+
+def board_file(project: Project, kind: BoardKind) -> Path:
+    """Where rows go: the board, or the status file of a worktree, whose results are not confirmed yet."""
+    worktree = project.root / WORKTREE
+    return worktree if worktree.is_file() else project.root / kind.file
+
+
+def read_rows(project: Project, kind: BoardKind) -> tuple[BoardRow, ...]:
+    """The rows of a board, in a worktree those of both files; none where there is no board."""
+    rows: list[BoardRow] = []
+    for path in dict.fromkeys((project.root / kind.file, board_file(project, kind))):
+        rows += _read(project, path, kind).rows
+    return tuple(rows)
+
+
+def record(project: Project, kind: BoardKind, choose: Choose, today: str) -> Recorded:
+    """Add or change one row under the lock; `choose` says which (None: a new one) and its cells.
+
+    The date `Updated` is set with a change only, so that saying the same twice changes nothing.
+    """
+    path = board_file(project, kind)
+    in_worktree = path != project.root / kind.file
+    elsewhere = _numbers(_read(project, project.root / kind.file, kind)) if in_worktree else ()
+    done: list[Recorded] = []
+
+    def transform(raw: bytes | None) -> bytes | None:
+        board = replace(Board.parse(raw, kind, project.show(path)), ids_elsewhere=elsewhere)
+        row, values = choose(board)
+        new, recorded = _applied(board, row, {name: redact(text) for name, text in values.items()}, today)
+        done[:] = [recorded]
+        return new
+
+    update(project, path, transform)
+    note = f"{project.show(path)} is a worktree's: move the row to {kind.file} once the result is confirmed"
+    return replace(done[0], notes=(*done[0].notes, *([note] if in_worktree else [])))
+
+
+def _applied(
+    board: Board, row: BoardRow | None, values: Mapping[str, str], today: str
+) -> tuple[bytes | None, Recorded]:
+    lost = [name for name, text in values.items() if text and not board.has_column(name)]
+    notes = tuple(f"the board has no column {name}: left out" for name in lost)
+    known = {name: text for name, text in values.items() if board.has_column(name)}
+    if row is None:
+        cells = {**known, "ID": board.next_id, "Updated": today}
+        recorded = Recorded(cells["ID"], board.name, "added", {**cells, **_shown(known)}, notes)
+        return board.added(cells), recorded
+    different = {name: text for name, text in known.items() if row.values.get(name, "") != _shown({name: text})[name]}
+    if not different:
+        return None, Recorded(row.id, board.name, "unchanged", row.values, notes)
+    different |= {"Updated": today} if board.has_column("Updated") else {}
+    after = {**row.values, **_shown(different)}
+    return board.changed(row, different), Recorded(row.id, board.name, "updated", after, notes)
+
+
+def _shown(values: Mapping[str, str]) -> dict[str, str]:
+    """Values as they are read back."""
+    return {name: unescaped(_cell(name, text)) for name, text in values.items()}
+
+
+def _cell(name: str, text: str) -> str:
+    """A cell; the fingerprint at the end of a summary is a comment and stays one."""
+    words, mark = without_mark(text) if name == "Summary" else (text, "")
+    return f"{escaped(words)} {mark}".strip()
+
+
+def _refilled(old: str, new: str) -> str:
+    """The new text in the place of the old one, as wide as that where it fits."""
+    left = old[: len(old) - len(old.lstrip())] if old.strip() else " "
+    right = old[len(old.rstrip()) :] if old.strip() else " "
+    room = len(old) - len(left) - len(right)
+    return f"{left}{new.ljust(room)}{right}"
+
+
+def _read(project: Project, path: Path, kind: BoardKind) -> Board:
+    shown = project.show(path)
+    try:
+        raw: bytes | None = path.read_bytes()
+    except FileNotFoundError:
+        raw = None
+    except OSError as problem:
+        raise DebuggerError(f"expected to read {shown}; found: {problem.strerror}; make it readable") from None
+    return Board.parse(raw, kind, shown)
+
+
+def _numbers(board: Board) -> tuple[int, ...]:
+    return (int(board.next_id.rpartition("-")[2]) - 1,)
+
+
+def _decoded(raw: bytes, name: str) -> str:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DebuggerError(f"{name}: expected UTF-8; found UTF-16; save it as UTF-8; nothing was written")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        raise DebuggerError(
+            f"{name}:{line}: expected UTF-8; found other bytes; save it as UTF-8; nothing was written"
+        ) from None
+
+
+def _table_of(lines: list[str], kind: BoardKind, name: str) -> Table | None:
+    """The first table with the columns that this board needs; a head that cannot be one is reported."""
+    for table in tables_in(lines):
+        columns = set(_columns_of(lines[table.head], kind))
+        ours = columns >= set(kind.required) or len(columns & set(kind.columns)) > len(kind.columns) // 2
+        if ours and not table.delimited:
+            raise _damaged(name, table.head + 2, f"a row of dashes below the head of {kind.title.lower()}", "none")
+        if ours:
+            return table
+        first = cells_of(lines[table.head])[0].strip()
+        if re.fullmatch(rf"{kind.prefix}-\d+", first):
+            raise _damaged(
+                name, table.head + 1, f"a head with {', '.join(kind.required)} above the rows", f"row {first}"
+            )
+    return None
+
+
+def _columns_of(line: str, kind: BoardKind) -> tuple[str, ...]:
+    """The columns of a head by our names where they are ours, however they are written."""
+    ours = {name.casefold(): name for name in kind.columns}
+    names = [unescaped(cell.strip(f"{_BOM} \t*_`")) for cell in cells_of(line.lstrip(_BOM))]
+    return tuple(ours.get(" ".join(name.casefold().split()), name) for name in names)
+
+
+def _rows_of(lines: list[str], table: Table, columns: tuple[str, ...], name: str) -> tuple[BoardRow, ...]:
+    rows = []
+    for index in range(table.head + 2, table.end):
+        cells = cells_of(lines[index])
+        if len(cells) > len(columns):
+            raise _damaged(name, index + 1, f"{len(columns)} cells", f"{len(cells)}: an unescaped | in a cell?")
+        values = {column: unescaped(cell) for column, cell in zip(columns, cells, strict=False)}
+        rows.append(BoardRow(index + 1, values.get("ID", "").strip("*` "), values))
+    return tuple(rows)
+
+
+def _require_sound(board: Board) -> None:
+    head = board.table.head + 1
+    missing = [name for name in board.kind.required if name not in board.columns]
+    if missing:
+        raise _damaged(
+            board.name, head, f"the columns {', '.join(board.kind.required)}", f"none for {', '.join(missing)}"
+        )
+    twice = [name for name, count in Counter(board.columns).items() if count > 1 and name]
+    if twice:
+        raise _damaged(board.name, head, "each column once", f"{twice[0]} {board.columns.count(twice[0])} times")
+    dashes = board.lines[board.table.head + 1]
+    if not is_delimiter(dashes) or len(cells_of(dashes)) != len(board.columns):
+        raise _damaged(board.name, head + 1, f"{len(board.columns)} cells of dashes", f"{len(cells_of(dashes))}")
+    ids = Counter(row.id for row in board.rows if row.id)
+    double = next((row for row in reversed(board.rows) if ids[row.id] > 1), None)
+    if double is not None:
+        raise _damaged(board.name, double.line, "each id once", f"{double.id} {ids[double.id]} times")
+
+
+def _damaged(name: str, line: int, expected: str, found: str) -> DebuggerError:
+    return DebuggerError(f"{name}:{line}: expected {expected}; found {found}; mend the table; nothing was written")
