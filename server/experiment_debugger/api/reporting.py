@@ -66,7 +66,8 @@ def risk_of(place: Project, done: Examination | None, wish: RiskWish) -> Recorde
         return record_risk(place, wish, today=_today())
     first = done.diagnosis.modes[0] if done.diagnosis.modes else None
     prints = risk_fingerprints(done)
-    return record_risk(place, wish, _defaults(done, first), prints[0] if prints else None, today=_today())
+    defaults = _defaults(done, first, told_in(place, done.diagnosis.run_id))
+    return record_risk(place, wish, defaults, prints[0] if prints else None, today=_today())
 
 
 def handed_off(done: Examination, to: str) -> HandoffResult:
@@ -130,17 +131,17 @@ def _picture(done: Examination) -> Path | None:
     return path
 
 
-def _defaults(done: Examination, first: Hypothesis | None) -> dict[str, str]:
+def _defaults(done: Examination, first: Hypothesis | None, told: Told) -> dict[str, str]:
     diagnosis = done.diagnosis
     values = {"Threatens": f"run {diagnosis.run_id}"}
     if first is None:
-        return values
+        return {**values, **({"Summary": told.root_cause} if told.root_cause else {})}
     return {
         **values,
         "Kind": _KINDS.get(first.mode, "execution"),
         "Severity": "high" if diagnosis.run_state != "completed" else "medium",
         "Probability": "high" if diagnosis.determinism == "deterministic" else "medium",
-        "Summary": first.summary,
+        "Summary": told.root_cause or first.summary,
         "Certainty": "inferred" if first.confidence == "low" else "observed",
     }
 

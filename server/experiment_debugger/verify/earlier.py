@@ -23,8 +23,17 @@ MOST_READ = 300
 
 def tests_of(root: Path, run_id: str) -> tuple[SmokeTest, ...]:
     """The ended smoke tests of a run, newest first; isolations belong to the test that they were started with."""
-    folders = sorted((root / HOME / "smoke").glob("s-*"), key=lambda folder: folder.name, reverse=True)
+    folders = sorted((root / HOME / "smoke").glob("s-*"), key=_age, reverse=True)
     return tuple(_ended(folders[:MOST_READ], run_id))
+
+
+def _age(folder: Path) -> tuple[str, int]:
+    """Its second is in the name of a folder; within that second the time of its last change tells."""
+    try:
+        changed = (folder / PLAN).stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return folder.name[:17], changed
 
 
 def _ended(folders: list[Path], run_id: str) -> Iterator[SmokeTest]:

@@ -83,7 +83,7 @@ def handoff_of(
     if report is None and consumer == RUN_EXPERIMENT:
         missing.append(f"debug_report: write-debug-report {case.run_id}")
     missing = [one for one in missing if one.partition(":")[0] not in given]
-    values = {key: value for key, value in {**values, **given}.items() if value not in (None, {}, [], "")}
+    values = {key: value for key, value in {**values, **given}.items() if value not in (None, [], "")}
     return Handoff(consumer, values, _row(case, consumer, values, missing, payload), tuple(missing))
 
 
@@ -102,7 +102,7 @@ def _rerun(run: Run, case: Case, first: Hypothesis | None, _consumer: str) -> tu
         "run": case.run_id,
         "command": command,
         "job_file": job_file,
-        "config": next(iter(_configs(run)), None),
+        "config": next(iter(_configs(run)), "none"),
         "commit": case.fix.commit if case.fix else None,
         "env": dict(run.declared.environment),
         "resources": dict(run.declared.resources),

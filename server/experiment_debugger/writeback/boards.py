@@ -124,8 +124,9 @@ class Board:
             return self._with_table().added(values)
         head, last = self.lines[self.table.head], self.lines[self.table.end - 1]
         ending = "\r\n" if (last if last.endswith("\n") else head).endswith("\r\n") else "\n"
-        row = " | ".join(_cell(name, values.get(name, "")) for name in self.columns)
-        if head.strip().startswith("|") or not row.strip():
+        cells = [_cell(name, values.get(name, "")) for name in self.columns]
+        row = " | ".join(cells)
+        if head.strip(f" \t{_BOM}").startswith("|") or not (cells[0] and cells[-1]):  # an empty end needs its pipe
             row = f"| {row} |"
         indent = head[: len(head) - len(head.lstrip(" \t\ufeff"))].replace(_BOM, "")
         before, after = self.lines[: self.table.end], self.lines[self.table.end :]
@@ -227,7 +228,8 @@ def _applied(
     known = {name: text for name, text in values.items() if board.has_column(name)}
     if row is None:
         cells = {**known, "ID": board.next_id, "Updated": today}
-        recorded = Recorded(cells["ID"], board.name, "added", {**cells, **_shown(known)}, notes)
+        shown = {name: _shown(cells).get(name, "") for name in board.columns or board.kind.columns}
+        recorded = Recorded(cells["ID"], board.name, "added", shown, notes)
         return board.added(cells), recorded
     different = {name: text for name, text in known.items() if row.values.get(name, "") != _shown({name: text})[name]}
     if not different:
