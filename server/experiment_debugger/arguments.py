@@ -26,10 +26,12 @@ ModeName = Annotated[
     Param("Suspected mode, tested first: nan, oom, slow, metric, repro, crash or silent", metavar="M"),
 ]
 Pasted = Annotated[str | None, Param("A pasted traceback or log, instead of a run", surface="mcp")]
-ProjectDir = Annotated[str | None, Param("Project folder, if not the current one", metavar="DIR")]
+ProjectDir = Annotated[
+    str | None, Param("Its folder", cli_help="Project folder, if not the current one", metavar="DIR")
+]
 MaxTokens = Annotated[
     int,
-    Param("Hard cap of the answer", metavar="N", ge=MIN_TOKENS, le=MAX_TOKENS),
+    Param("", cli_help="Hard cap of the answer", metavar="N", ge=MIN_TOKENS, le=MAX_TOKENS),
 ]
 
 Rank = Annotated[int | None, Param("Only this rank", metavar="N", ge=0)]
@@ -73,29 +75,37 @@ PassEnv = Annotated[
     Param("Let this withheld variable through", metavar="NAME", surface="cli"),
 ]
 
-RootCause = Annotated[str | None, Param("The root cause in a sentence or two", metavar="TEXT")]
-FixCommit = Annotated[str | None, Param("The commit that fixes it", metavar="COMMIT")]
-WhyUnchanged = Annotated[str | None, Param("Why the fix does not change what the experiment tests", metavar="TEXT")]
-Hypotheses = Annotated[list[str] | None, Param("Hypotheses tried: 'WHAT | TEST | RESULT'", metavar="TEXT")]
-Note = Annotated[str | None, Param("Anything else worth keeping", metavar="TEXT")]
+RootCause = Annotated[str | None, Param("", cli_help="The root cause in a sentence or two", metavar="TEXT")]
+FixCommit = Annotated[
+    str | None, Param("Default: the one a test proved", cli_help="The commit that fixes it", metavar="COMMIT")
+]
+WhyUnchanged = Annotated[
+    str | None, Param("Why the experiment is the same", cli_help="Why the fix leaves what is tested", metavar="TEXT")
+]
+Hypotheses = Annotated[list[str] | None, Param("'WHAT | TEST | RESULT' each", metavar="TEXT")]
+Note = Annotated[str | None, Param("", cli_help="Anything else worth keeping", metavar="TEXT")]
 Reasons = Annotated[
     list[str] | None,
-    Param("CHECK=TEXT: why a check stays unknown, or risk-recorded is declined", metavar="CHECK=TEXT"),
+    Param("CHECK=TEXT: why it stays unknown, or risk-recorded is declined", metavar="CHECK=TEXT"),
 ]
-RiskId = Annotated[str | None, Param("Row to update, e.g. RSK-007", metavar="RSK-NNN")]
-Kind = Annotated[str | None, Param("execution, evaluation, reproducibility, ...", metavar="KIND")]
-RiskStatus = Annotated[str | None, Param("open, mitigated, accepted or closed", metavar="STATUS")]
-Severity = Annotated[str | None, Param("low, medium, high or fatal", metavar="S")]
-Probability = Annotated[str | None, Param("low, medium or high", metavar="P")]
-Summary = Annotated[str | None, Param("What can go wrong", metavar="TEXT")]
-Threatens = Annotated[str | None, Param("Runs, claims or results at stake", metavar="TEXT")]
-Mitigation = Annotated[str | None, Param("What keeps it from happening", metavar="TEXT")]
-Actions = Annotated[str | None, Param("What is to be done", metavar="TEXT")]
-Certainty = Annotated[str | None, Param("observed, user-stated, inferred, stale or needs-verification", metavar="C")]
+
+RiskId = Annotated[str | None, Param("", cli_help="The row to update, e.g. RSK-007", metavar="RSK-NNN")]
+Kind = Annotated[str | None, Param("", cli_help="execution, evaluation, reproducibility, ...", metavar="KIND")]
+RiskStatus = Annotated[str | None, Param("", cli_help="open, mitigated, accepted or closed", metavar="STATUS")]
+Severity = Annotated[str | None, Param("", cli_help="low, medium, high or fatal", metavar="S")]
+Probability = Annotated[str | None, Param("", cli_help="low, medium or high", metavar="P")]
+Summary = Annotated[str | None, Param("", cli_help="What can go wrong", metavar="TEXT")]
+Threatens = Annotated[str | None, Param("", cli_help="Runs, claims or results at stake", metavar="TEXT")]
+Mitigation = Annotated[str | None, Param("", cli_help="What keeps it from happening", metavar="TEXT")]
+Actions = Annotated[str | None, Param("", cli_help="What is to be done", metavar="TEXT")]
+Certainty = Annotated[
+    str | None, Param("", cli_help="observed, user-stated, inferred, stale or needs-verification", metavar="C")
+]
 To = Annotated[
     str,
     Param(
-        "run-experiment, result-diagnosis, data-pipeline-manager, run-status-monitor or research-project-memory",
+        "",
+        cli_help="result-diagnosis, data-pipeline-manager, run-status-monitor or research-project-memory; else",
         metavar="SKILL",
     ),
 ]

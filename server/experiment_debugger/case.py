@@ -106,7 +106,10 @@ class Changes(Frozen):
 
 
 class Case(Frozen):
-    """Everything that the report, the hand-offs and the sanity check speak about."""
+    """Everything that the report, the hand-offs and the sanity check speak about.
+
+    `board_problem` says why a board could not be read; then its ids are not known.
+    """
 
     run_id: str
     context: RunContext
@@ -119,6 +122,7 @@ class Case(Frozen):
     status: Status = "diagnosed"
     risks: tuple[str, ...] = ()
     handoffs: tuple[str, ...] = ()
+    board_problem: str | None = None
     pictures: tuple[str, ...] = ()
 
     def check(self, name: CheckName) -> Check:

@@ -46,9 +46,10 @@ CALL: ContextVar[Call] = ContextVar("CALL", default=NOBODY)
 class Param:
     """What a surface must know of one parameter, beyond its name, type and default.
 
-    `pattern` and `numbers` (a number is as good as its text: "debug run 42") are for MCP, where a model writes the
-    value; a person on the command line may type any path, which `cli_help` may say. `name` is what the surfaces call it
-    where that is no argument of the function: `with` is a word of Python, `plot` is a file here and a flag there.
+    Without `help` the name says it all to a model. `pattern` and `numbers` (a number is as good as its text: "debug run
+    42") are for MCP, where a model writes the value; a person on the command line may type any path, which `cli_help`
+    may say. `name` is what the surfaces call it where that is no argument of the function: `with` is a word of Python,
+    `plot` is a file here and a flag there.
     """
 
     help: str

@@ -128,9 +128,10 @@ def _fields(command: Command) -> dict[str, Any]:
 
 def _field(parameter: Parameter) -> tuple[Any, Any]:
     about = parameter.about
-    field = Field(description=about.help, ge=about.ge, le=about.le, pattern=about.pattern)
+    words = about.help or None
+    field = Field(description=words, ge=about.ge, le=about.le, pattern=about.pattern)
     if about.numbers:
-        field = Field(description=about.help, pattern=about.pattern, coerce_numbers_to_str=True)
+        field = Field(description=words, pattern=about.pattern, coerce_numbers_to_str=True)
     kind: Any = Annotated[parameter.type, field]
     if about.pattern:
         kind = Annotated[kind, BeforeValidator(_spoken)]

@@ -12,7 +12,8 @@ from samples import write
 
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.project import Project
-from experiment_debugger.writeback.boards import HANDOFFS, RISKS, Board, board_file, read_rows, record
+from experiment_debugger.writeback.boards import HANDOFFS, RISKS, Board
+from experiment_debugger.writeback.recording import board_file, read_rows, record
 
 HEAD = f"| {' | '.join(RISKS.columns)} |"
 RULE = f"|{'---|' * len(RISKS.columns)}"

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from experiment_debugger.project import Project
-from experiment_debugger.writeback.boards import RISKS, read_rows
+from experiment_debugger.writeback.boards import RISKS
+from experiment_debugger.writeback.recording import read_rows
 
 WRITER = """\
 import sys
@@ -42,7 +43,9 @@ def numbers(root: Path) -> list[int]:
 
 def test_eight_writers_lose_nothing_and_number_without_gaps(tmp_path: Path) -> None:
     running = [writer(tmp_path, str(index), EACH) for index in range(WRITERS)]
-    assert [one.wait() for one in running if one.communicate()] == [0] * WRITERS
+    for one in running:
+        one.communicate()
+    assert {one.returncode for one in running} == {0}
     assert numbers(tmp_path) == list(range(1, WRITERS * EACH + 1))
     said = {row.values["Summary"].partition(" <!--")[0] for row in read_rows(Project(tmp_path), RISKS)}
     assert said == {f"risk {number} of {name}" for number in range(EACH) for name in range(WRITERS)}

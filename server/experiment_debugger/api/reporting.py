@@ -12,17 +12,17 @@ from experiment_debugger.case import Case, Told
 from experiment_debugger.diagnose import Examination, risk_fingerprints
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.metrics import Wanted, chart_of, read_metrics
-from experiment_debugger.models import Hypothesis, Mode
+from experiment_debugger.models import Mode
 from experiment_debugger.project import Project
 from experiment_debugger.report.debug_report import report_sections
 from experiment_debugger.report.plot import draw
-from experiment_debugger.results import HandoffResult, ReportResult
+from experiment_debugger.results import HandoffResult, ReportResult, RiskResult
 from experiment_debugger.verify.casework import case_of
 from experiment_debugger.verify.handoff import consumer_named, handoff_of
 from experiment_debugger.verify.sanity import open_questions
-from experiment_debugger.writeback.boards import Recorded
 from experiment_debugger.writeback.files import update, writing
 from experiment_debugger.writeback.handoffs import given_values, payload_file, take_incoming, write_handoff
+from experiment_debugger.writeback.recording import Recorded
 from experiment_debugger.writeback.reports import Written, picture_file, report_file, told_in, write_report
 from experiment_debugger.writeback.risks import RiskWish, record_risk
 
@@ -37,7 +37,7 @@ def report_on(done: Examination, told: Told) -> ReportResult:
     with writing(run.project):
         picture = _picture(done)
         written = _written(done, told, picture)
-        taken = take_incoming(run.project, run.id, _today())
+        notes = _taken(done)
     return ReportResult(
         run_id=run.id,
         path=written.path,
@@ -46,27 +46,25 @@ def report_on(done: Examination, told: Told) -> ReportResult:
         sanity_check=written.case.sanity_check,
         changed=written.changed,
         picture=run.project.show(picture) if picture else None,
-        notes=tuple(f"{name} was addressed to experiment-debugger and is marked consumed." for name in taken),
+        notes=notes,
     )
 
 
-def refresh_report(done: Examination) -> tuple[str, ...]:
-    """Tell a report that is there what has happened since; says so when it changed."""
-    run = done.evidence.run
-    if not report_file(run.project, run.id).exists():
-        return ()
-    with writing(run.project):
-        written = _written(done, Told(), picture_file(run.project, run.id))
-    return (f"{written.path} was brought up to date; its status is {written.case.status}.",) if written.changed else ()
+def risk_of(place: Project, done: Examination | None, wish: RiskWish) -> RiskResult:
+    """Record a risk; with an examined run its diagnosis fills what the user did not give, and its report tells it."""
+    with writing(place):
+        recorded = _recorded(place, done, wish)
+        notes = _refreshed(done) if done is not None else ()
+    return RiskResult(
+        id=recorded.id, path=recorded.path, action=recorded.action, row=recorded.row, notes=(*recorded.notes, *notes)
+    )
 
 
-def risk_of(place: Project, done: Examination | None, wish: RiskWish) -> Recorded:
-    """Record a risk; with an examined run its diagnosis fills what the user did not give."""
+def _recorded(place: Project, done: Examination | None, wish: RiskWish) -> Recorded:
     if done is None:
         return record_risk(place, wish, today=_today())
-    first = done.diagnosis.modes[0] if done.diagnosis.modes else None
     prints = risk_fingerprints(done)
-    defaults = _defaults(done, first, told_in(place, done.diagnosis.run_id))
+    defaults = _defaults(done, told_in(place, done.diagnosis.run_id))
     return record_risk(place, wish, defaults, prints[0] if prints else None, today=_today())
 
 
@@ -87,7 +85,7 @@ def handed_off(done: Examination, to: str) -> HandoffResult:
             given_values(project, run.id, consumer),
         )
         row = write_handoff(project, run.id, consumer, found.values, found.row, _today())
-        notes = refresh_report(done)
+        notes = _refreshed(done)
     return HandoffResult(
         id=row.id,
         to=consumer,
@@ -97,6 +95,25 @@ def handed_off(done: Examination, to: str) -> HandoffResult:
         missing=found.missing,
         notes=(*row.notes, *notes),
     )
+
+
+def _refreshed(done: Examination) -> tuple[str, ...]:
+    """Tell a report that is there what has happened since; says so when it changed."""
+    run = done.evidence.run
+    if not report_file(run.project, run.id).exists():
+        return ()
+    written = _written(done, Told(), picture_file(run.project, run.id))
+    return (f"{written.path} was brought up to date; its status is {written.case.status}.",) if written.changed else ()
+
+
+def _taken(done: Examination) -> tuple[str, ...]:
+    """Mark what was handed over to us as consumed; a damaged board does not undo the report."""
+    run = done.evidence.run
+    try:
+        taken = take_incoming(run.project, run.id, _today())
+    except DebuggerError as problem:
+        return (str(problem),)
+    return tuple(f"{name} was addressed to experiment-debugger and is marked consumed." for name in taken)
 
 
 def _written(done: Examination, told: Told, picture: Path | None) -> Written:
@@ -131,8 +148,10 @@ def _picture(done: Examination) -> Path | None:
     return path
 
 
-def _defaults(done: Examination, first: Hypothesis | None, told: Told) -> dict[str, str]:
+def _defaults(done: Examination, told: Told) -> dict[str, str]:
+    """What the diagnosis, and the root cause once it was told, say about the risk."""
     diagnosis = done.diagnosis
+    first = diagnosis.modes[0] if diagnosis.modes else None
     values = {"Threatens": f"run {diagnosis.run_id}"}
     if first is None:
         return {**values, **({"Summary": told.root_cause} if told.root_cause else {})}

@@ -45,8 +45,8 @@ def write_debug_report(
     project: ProjectDir = None,
     max_tokens: MaxTokens = DEFAULT_TOKENS,
 ) -> "ReportResult":
-    """Create or update docs/ops/runs/RUN-debug.md with evidence, smoke tests, fix and the final sanity check, whose
-    status is computed. What people wrote in it stays, what was told before is remembered.
+    """Create or update docs/ops/runs/RUN-debug.md: evidence, smoke tests, fix and the final sanity check, whose status
+    is computed. What people wrote stays; what was told before is remembered.
     """
     from experiment_debugger.api.reporting import report_on
     from experiment_debugger.api.telling import told_of
@@ -73,38 +73,19 @@ def append_risk_board(
     project: ProjectDir = None,
     max_tokens: MaxTokens = DEFAULT_TOKENS,
 ) -> "RiskResult":
-    """Record a risk in memory/risk-board.md. With a run what is not given comes from its diagnosis; a risk already
-    there (same cause, or same summary) is updated in the cells given, not doubled.
+    """Record a risk in memory/risk-board.md; a run's diagnosis fills what is not given. One already there (same cause
+    or summary) is updated, not doubled.
     """
-    from experiment_debugger.api.reporting import refresh_report, risk_of
+    from experiment_debugger.api.reporting import risk_of
     from experiment_debugger.report.writing import fitted_risk
-    from experiment_debugger.results import RiskResult
     from experiment_debugger.writeback.risks import RiskWish
 
     place = project_of(project)
     wish = RiskWish(
-        id=id,
-        kind=kind,
-        status=status,
-        severity=severity,
-        probability=probability,
-        summary=summary,
-        threatens=threatens,
-        mitigation=mitigation,
-        actions=actions,
-        certainty=certainty,
-    )
+        id, kind, status, severity, probability, summary, threatens, mitigation, actions, certainty
+    )  # fmt: skip
     done = examined(run_of(run_id, place)) if run_id is not None else None
-    recorded = risk_of(place, done, wish)
-    notes = refresh_report(done) if done is not None else ()
-    result = RiskResult(
-        id=recorded.id,
-        path=recorded.path,
-        action=recorded.action,
-        row=recorded.row,
-        notes=(*recorded.notes, *notes),
-    )
-    return fitted_risk(result, max_tokens)
+    return fitted_risk(risk_of(place, done, wish), max_tokens)
 
 
 def hand_off(
@@ -113,8 +94,8 @@ def hand_off(
     project: ProjectDir = None,
     max_tokens: MaxTokens = DEFAULT_TOKENS,
 ) -> "HandoffResult":
-    """Hand a run to a sibling skill: a row in memory/handoff-board.md and a YAML payload. The row is ready only when
-    the skill can act without asking; otherwise the answer lists what is missing.
+    """Hand a run to a sibling skill: a row in memory/handoff-board.md and a YAML payload; ready only when the skill can
+    act without asking, else the answer lists what is missing.
     """
     from experiment_debugger.api.reporting import handed_off
     from experiment_debugger.report.writing import fitted_handoff

@@ -22,8 +22,9 @@ from experiment_debugger.verify.fix import fix_of
 from experiment_debugger.verify.job_at import commands_of, texts_of
 from experiment_debugger.verify.sanity import sanity_check, status_of
 from experiment_debugger.verify.settings_changed import experiment_changes
-from experiment_debugger.writeback.boards import HANDOFFS, RISKS, BoardRow, read_rows
+from experiment_debugger.writeback.boards import HANDOFFS, RISKS, BoardRow
 from experiment_debugger.writeback.fingerprints import fingerprint_in
+from experiment_debugger.writeback.recording import read_rows
 from experiment_debugger.writeback.reports import file_name
 
 
@@ -41,12 +42,23 @@ def case_of(done: Examination, told: Told, pictures: tuple[str, ...] = ()) -> Ca
         tested=tested,
         fix=fix,
         changes=_changes(run, Case(run_id=run.id, context=context, diagnosis=done.diagnosis, fix=fix)),
-        risks=_risks_about(done, fix),
-        handoffs=tuple(row.id for row in read_rows(run.project, HANDOFFS) if is_from_us(row, run.id)),
         pictures=pictures,
     )
+    case = _with_boards(done, case)
     case = case.model_copy(update={"sanity_check": sanity_check(root, case)})
     return case.model_copy(update={"status": status_of(case)})
+
+
+def _with_boards(done: Examination, case: Case) -> Case:
+    """The case with what the boards say about it; a damaged board is no reason to write no report."""
+    try:
+        risks = _risks_about(done, case.fix)
+        handoffs = tuple(
+            row.id for row in read_rows(done.evidence.run.project, HANDOFFS) if is_from_us(row, case.run_id)
+        )
+    except DebuggerError as problem:
+        return case.model_copy(update={"board_problem": str(problem)})
+    return case.model_copy(update={"risks": risks, "handoffs": handoffs})
 
 
 def told_commit(run: Run, name: str | None) -> str | None:

@@ -177,6 +177,8 @@ def _risk_recorded(case: Case) -> Answer:
         return "pass", (", ".join(case.risks),)
     if declined := case.told.reasons.get("risk-recorded"):
         return "pass", (f"declined: {declined}",)
+    if case.board_problem:
+        return "unknown", (case.board_problem,)
     return "fail", (f"no row of the risk board is about it: append-risk-board {case.run_id}, or decline with --reason",)
 
 

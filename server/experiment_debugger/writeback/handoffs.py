@@ -18,8 +18,9 @@ import yaml
 
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.project import Project
-from experiment_debugger.writeback.boards import HANDOFFS, Board, BoardRow, Recorded, read_rows, record
+from experiment_debugger.writeback.boards import HANDOFFS, Board, BoardRow
 from experiment_debugger.writeback.files import update
+from experiment_debugger.writeback.recording import Recorded, read_rows, record
 from experiment_debugger.writeback.reports import file_name
 from experiment_debugger.writeback.sections import digest_of
 from experiment_debugger.yaml_text import BrokenYaml, parse_yaml

@@ -12,8 +12,9 @@ from types import MappingProxyType
 
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.project import Project
-from experiment_debugger.writeback.boards import RISKS, Board, BoardRow, Recorded, record
+from experiment_debugger.writeback.boards import RISKS, Board, BoardRow
 from experiment_debugger.writeback.fingerprints import fingerprint_in, fingerprint_of_text, marked, without_mark
+from experiment_debugger.writeback.recording import Recorded, record
 
 _KINDS = (
     "novelty", "baseline", "mechanism", "evaluation", "writing", "execution", "reproducibility", "reviewer", "rebuttal",
@@ -80,7 +81,7 @@ def record_risk(
         cells = _checked(board, wish.cells)
         summary = cells.get("Summary") or defaults.get("Summary") or ""
         known = fingerprint_in(summary) or fingerprint or (fingerprint_of_text(summary) if summary else None)
-        row = _row_of(board, wish.id, known, summary)
+        row = _row_of(board, wish.id, known, summary, diagnosed=fingerprint is not None)
         if row is None:
             return None, _new(cells, defaults, summary, known)
         if "Summary" in cells:
@@ -109,7 +110,10 @@ def _new(cells: Mapping[str, str], defaults: Mapping[str, str], summary: str, kn
     return {**USUAL, **defaults, **cells, "Summary": marked(words, known)}
 
 
-def _row_of(board: Board, name: str | None, fingerprint: str | None, summary: str) -> BoardRow | None:
+def _row_of(
+    board: Board, name: str | None, fingerprint: str | None, summary: str, *, diagnosed: bool
+) -> BoardRow | None:
+    """The row of that id, else of that fingerprint, else one with the same words and no other fingerprint to go by."""
     if name is not None:
         found = next((row for row in board.rows if row.id.casefold() == name.strip().casefold()), None)
         if found is None:
@@ -117,8 +121,13 @@ def _row_of(board: Board, name: str | None, fingerprint: str | None, summary: st
             raise DebuggerError(f"expected the id of a risk in {board.name}; found '{name[:40]}'; known: {known}")
         return found
     words = " ".join(without_mark(summary)[0].split())
-    same = [row for row in board.rows if fingerprint and fingerprint_in(row.values.get("Summary", "")) == fingerprint]
-    alike = [row for row in board.rows if words and row.values.get("Summary", "").strip() == words]
+    same, alike = [], []
+    for row in board.rows:
+        said = row.values.get("Summary", "")
+        if fingerprint and fingerprint_in(said) == fingerprint:
+            same.append(row)
+        elif words and without_mark(said)[0].strip() == words and not (diagnosed and fingerprint_in(said)):
+            alike.append(row)
     return next(iter([*same, *alike]), None)
 
 
