@@ -10,28 +10,13 @@ import re
 import shlex
 from collections.abc import Iterator
 
-LAUNCHERS = frozenset(
-    [
-        "torchrun",
-        "accelerate",
-        "deepspeed",
-        "srun",
-        "mpirun",
-        "mpiexec",
-        "horovodrun",
-        "python",
-        "-m",
-        "env",
-        "nohup",
-        "time",
-        "uv",
-        "run",
-        "poetry",
-    ]
-)
+from experiment_debugger.discovery.names import words
+
+LAUNCHERS = words("torchrun accelerate deepspeed srun mpirun mpiexec horovodrun python env nohup time uv poetry")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OVERRIDE = re.compile(r"(\+{0,2}|~)([A-Za-z_][\w.@/-]*)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?$", re.DOTALL)
+_PYTHON = re.compile(r"^python[\d.]*$")
 _SCRIPT = re.compile(r"[\w./@~-]+\.(?:py|sh|ipynb)$")
 
 
@@ -40,55 +25,43 @@ def command_settings(command: str) -> dict[str, str]:
     return dict(_settings(shlex.split(command)))
 
 
-def _settings(words: list[str]) -> Iterator[tuple[str, str]]:
-    at = 0
-    while at < len(words) and (found := _ASSIGNMENT.fullmatch(words[at])):
+def _settings(command: list[str]) -> Iterator[tuple[str, str]]:
+    rest = list(command)
+    while rest and (found := _ASSIGNMENT.fullmatch(rest[0])):
         yield f"env.{found[1]}", found[2]
-        at += 1
+        rest.pop(0)
     program: list[str] = []
-    launcher = ""
-    while at < len(words):
-        word = words[at]
-        at += 1
-        option, override = _OPTION.match(word), _OVERRIDE.fullmatch(word)
-        if option and not _is_number(word):
-            key = _named(option[1])
-            takes_next = option[2] is None and at < len(words) and _is_value(words[at], key)
-            value = option[2] if option[2] is not None else words[at] if takes_next else "true"
-            at += takes_next
-            if key == "m" and launcher == "python":
-                program.append(value)
-                launcher = ""
-                continue
-            yield _switched(f"{launcher}.{key}" if launcher else key, value)
-        elif override:
+    launcher = ""  # until the script comes, options are the launcher's
+    while rest:
+        word = rest.pop(0)
+        if (option := _OPTION.match(word)) and not _is_number(word):
+            key, value = option[1].replace("-", "_"), option[2]
+            if value is None:
+                value = rest.pop(0) if rest and _is_value(rest[0], launcher) else "true"
+            if key == "m" and launcher:
+                program, launcher = [*program, value], ""
+            else:
+                yield _switched(f"{launcher}.{key}" if launcher else key, value)
+        elif program and (override := _OVERRIDE.fullmatch(word)):
             yield override[2], override[3]
         elif word.startswith("~"):
             yield word[1:], "removed"
-        elif launcher or not program:
-            name = word.rpartition("/")[2]
-            program.append("python" if re.fullmatch(r"python[\d.]*", name) else name)
-            launcher = program[-1] if program[-1] in LAUNCHERS and not _SCRIPT.fullmatch(word) else ""
         else:
-            program.append(word)
+            name = _PYTHON.sub("python", word.rpartition("/")[2])
+            program.append(name)
+            launcher = name if name in LAUNCHERS else "" if _SCRIPT.fullmatch(word) else launcher
     yield "program", " ".join(program)
 
 
-def _is_value(word: str, key: str) -> bool:
-    """Whether the word behind an option is its value: no option itself, no override, not the script."""
+def _is_value(word: str, launcher: str) -> bool:
+    """Whether the word behind an option is its value: no option itself, and behind a launcher's no script."""
     if word.startswith("-") and not _is_number(word):
         return False
-    return not (_OVERRIDE.fullmatch(word) and "." in word.partition("=")[0]) and not (
-        _SCRIPT.fullmatch(word) and word.endswith(".py") and not re.search(r"config|script|file", key)
-    )
+    return not (launcher and _SCRIPT.fullmatch(word)) and not _OVERRIDE.fullmatch(word)
 
 
 def _is_number(word: str) -> bool:
     return re.fullmatch(r"-?\d[\d._]*(?:[eE][-+]?\d+)?", word) is not None
-
-
-def _named(option: str) -> str:
-    return option.replace("-", "_")
 
 
 def _switched(key: str, value: str) -> tuple[str, str]:

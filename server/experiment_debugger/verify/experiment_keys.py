@@ -14,9 +14,9 @@ Group = Literal["model", "data", "split", "objective", "metric", "training", "ne
 
 _WORDS: dict[Group, str] = {
     "neutral": r"""
-        num_?workers workers(_per_gpu)? pin_memory prefetch\w* persistent_workers drop_last_log
+        (\w+_)?num_?workers workers(_per_gpu)? pin_memory prefetch\w* persistent_workers
         (output|out|log|logs|logging|save|ckpt|checkpoint|cache|work|run|tensorboard|tb|result|results|tmp|hub|artifact)_?(dir|path|folder|root|dirname)
-        (log|logging|print|save|eval|val|checkpoint|ckpt|test|display|vis|report|snapshot)(_(every|interval|freq|frequency|steps|epochs|iters?|period|strategy|n_steps))+
+        (log|logging|print|save|eval|evaluation|val|checkpoint|ckpt|test|display|vis|report|snapshot)(_(every|interval|freq|frequency|steps|epochs|iters?|period|strategy|n_steps))+
         (\w+_)?(interval|freq|frequency) every_n_(train_)?(steps|epochs) log_every\w* save_every\w*
         eval_every\w* check_val_every_n_epoch val_check_interval limit_val_batches num_sanity_val_steps
         save_total_limit save_top_k save_last always_save_checkpoint (run_)?name exp(eriment)?_name job_name
@@ -25,13 +25,13 @@ _WORDS: dict[Group, str] = {
         cuda gpu_ids? local_rank master_(addr|port) port host rdzv\w* timeout\w* ddp_timeout
         (torch_)?compile\w* gradient_checkpointing\w* activation_checkpointing\w* attn_implementation
         use_flash\w* flash_attn\w* resume\w* overwrite_output_dir push_to_hub hub_\w+ nccl\w* benchmark
-        cudnn_benchmark find_unused_parameters static_graph empty_cache\w* profile\w*
+        cudnn_benchmark (\w+_)?find_unused_parameters static_graph empty_cache\w* profile\w*
         (per_device_)?(eval|val|test|valid)_batch_?size per_device_eval_batch_size allgather\w*
         reduce_bucket\w* overlap_comm contiguous_gradients offload\w* wall_clock_breakdown steps_per_print
     """,
     "training": r"""
         world_size n?proc(es+)?(_per_node)? nproc_per_node num_processes (num_)?nodes nnodes num_machines
-        (num_|n_)?gpus(_per_node)? devices (\w+_)?batch_?size(_per_\w+)? batch bs micro_batch\w*
+        (num_|n_)?gpus(_per_node)? devices samples_per_gpu (\w+_)?batch_?size(_per_\w+)? batch bs micro_batch\w*
         train_micro_batch\w* (\w+_)?accumulat\w* accumulate_grad_batches grad_accum\w* (\w+_)?lr
         (\w+_)?learning_rate lr_\w+ warm_?up\w* (\w+_)?schedul\w* \w*decay\w* min_lr max_lr gamma milestones
         step_size t_max eta_min cycle\w* (num_|max_|n_)?(train_)?(epochs?|steps|iters?|iterations) total_steps
@@ -126,13 +126,9 @@ def group_of(key: str) -> Group:
     if section in {"objective", "split", "metric"} and own not in {"neutral", "training"}:
         return section
     if section == "model" and own in {"data", "objective", "metric"}:
-        return section  # model.max_length, model.temperature
-    if (
-        section == "training"
-        and own in {"data", "objective", "metric", "model"}
-        and name.lower() not in {"loss", "seed"}
-    ):
-        return own if sections[-1].lower().startswith("train") else section
+        return section  # model.max_length
+    if section == "training" and own != "neutral" and not sections[-1].lower().startswith("train"):
+        return section  # optimizer.alpha; but train.dataset is of the data
     return section if section == "neutral" and own != "training" else own
 
 
