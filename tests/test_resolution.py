@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import time
 from pathlib import Path
 
@@ -306,9 +307,27 @@ class TestSources:
         )
         found = find(tmp_path, "hnd-012")
         assert found.id == "42"
-        assert found.how_found == "handoff row memory/handoff-board.md:4"
+        assert found.how_found == "handoff row memory/handoff-board.md:4 (ready)"
         assert names(found) == {"logs/run-42.log"}
         assert "logs/run-7.log" in names(find(tmp_path, "HND-011"))
+
+    def test_a_handoff_row_is_read_by_its_columns_and_its_payload(self, tmp_path: Path) -> None:
+        tree(tmp_path, "logs/exp-a/out.log", "logs/exp-b/out.log")
+        board = """\
+            Status | **id** | Consumer | Payload | Source paths
+            --- | --- | --- | --- | ---
+            ready | **HND-020** | experiment-debugger | loss \\| oom | logs/exp-a/out.log
+            ready | HND-021 | experiment-debugger | please debug | docs/ops/handoffs/77-to-experiment-debugger.yaml
+            ready | HND-022 | experiment-debugger | please debug | nothing
+            """
+        write(tmp_path, "memory/handoff-board.md", textwrap.dedent(board))
+        write(tmp_path, "docs/ops/handoffs/77-to-experiment-debugger.yaml", "run: 77\npaths: [logs/exp-b/out.log]\n")
+        found = find(tmp_path, "HND-020")
+        assert (found.id, names(found)) == ("exp-a", {"logs/exp-a/out.log"})
+        assert found.how_found == "handoff row memory/handoff-board.md:3 (ready, to experiment-debugger)"
+        assert find(tmp_path, "HND-021").id == "77"
+        assert "logs/exp-b/out.log" in names(find(tmp_path, "HND-021"))
+        assert "handoff row memory/handoff-board.md:5" in refusal(tmp_path, "HND-022")
 
     def test_a_status_note_tells_state_and_log(self, tmp_path: Path) -> None:
         tree(tmp_path, "logs/alpha-1.log", "logs/beta-2.log")

@@ -21,6 +21,7 @@ from typing import Any
 from experiment_debugger.discovery.names import RunId, words
 from experiment_debugger.discovery.text_ends import MAX_YAML_BYTES
 from experiment_debugger.project import Project
+from experiment_debugger.readers.pipe_tables import cells_of, tables_in, unescaped
 from experiment_debugger.run import Risk
 from experiment_debugger.yaml_text import parse_yaml
 
@@ -30,12 +31,22 @@ REGISTRIES = (
 )  # fmt: skip
 STATUS_FOLDERS = ("docs/ops/runs", "docs/runs")
 HANDOFF_BOARD = "memory/handoff-board.md"
+PAYLOADS = "docs/ops/handoffs/"
 RISK_BOARD = "memory/risk-board.md"
 _RISK = re.compile(r"^\s*\|\s*(RSK-\d+)\s*\|.*<!-- ed:fp=([0-9a-f]{8,64}) -->", re.MULTILINE)
+_ABOUT = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"docs/ops/runs/([^/|`\s]+?)-(?:status|debug)\.md",
+        r"docs/ops/handoffs/([^/|`\s]+?)-to-[\w-]+\.ya?ml",
+        r"\brun[ _:=#-]+(?:id[ :=]+)?`?([\w.-]*\d[\w.-]*)",
+    )
+)
+"""How a row of the handoff board says which run it is about."""
 _ID_KEYS = ("id", "run_id", "run", "name")
 _PATH_KEYS = words(
     "log logs log_path log_file log_dir stdout stderr output error status_artifact status config config_path "
-    "output_dir run_dir metrics artifacts job job_file checkpoint_dir tensorboard wandb_dir"
+    "output_dir run_dir metrics artifacts paths job job_file checkpoint_dir tensorboard wandb_dir"
 )
 _PATH = re.compile(
     r"(?<![\w/.~-])(?:(?:~?/|\./)?[\w.@=+-]+/[\w./@=+-]*|(?:~?/|\./)[\w.@=+-]+|[\w@+-][\w.@+-]*\.[a-z]\w{0,5}(?![\w/]))"
@@ -140,19 +151,39 @@ def read_status(text: str, name: str, run: str) -> Record:
 
 
 def handoff_row(project: Project, run: str, notes: list[str]) -> Record | None:
-    """The row of a handoff id such as `HND-012`: the run it is about (if it says so) and the paths that it names."""
+    """The row of a handoff id such as `HND-012`: the run it is about (if it says so) and the paths that it names.
+
+    `fields` also has its status and consumer as `state`; the columns may stand in any order.
+    """
     if not re.fullmatch(r"(?i)HND-\d+", run):
         return None
-    text = _read(project, HANDOFF_BOARD, notes)
-    for number, line in enumerate((text or "").split("\n"), 1):
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if cells[0].upper() == run.upper():
-            about = re.search(r"(?i)docs/ops/runs/([^/|`\s]+?)-(?:status|debug)\.md", line) or re.search(
-                r"(?i)\brun[ _:=#-]+(?:id[ :=]+)?`?([\w.-]*\d[\w.-]*)", line
-            )
-            fields = {"run": about[1]} if about else {}
-            return Record(run.upper(), f"{HANDOFF_BOARD}:{number}", tuple(paths_in(line)), fields)
+    lines = (_read(project, HANDOFF_BOARD, notes) or "").split("\n")
+    for number, row in _handoffs(lines):
+        if row.get("id", "").upper() == run.upper():
+            return _handoff(project, run.upper(), f"{HANDOFF_BOARD}:{number}", lines[number - 1], row, notes)
     return None
+
+
+def _handoff(project: Project, name: str, at: str, line: str, row: dict[str, str], notes: list[str]) -> Record:
+    """What a row says, and the payload that it names: run, log and other paths."""
+    about = next((found[1] for pattern in _ABOUT if (found := pattern.search(line))), None)
+    paths = paths_in(line)
+    for path in [path for path in paths if path.startswith(PAYLOADS) and path.endswith((".yaml", ".yml"))]:
+        payload = _parse(_read(project, path, notes) or "", path, notes)
+        if isinstance(payload, dict):
+            about = str(payload["run"]) if isinstance(payload.get("run"), str | int) else about
+            paths += [str(one) for key in payload if key in _PATH_KEYS for one in _as_list(payload[key])]
+    state = ", ".join(part for part in (row.get("status"), row.get("consumer") and f"to {row['consumer']}") if part)
+    return Record(name, at, tuple(dict.fromkeys(paths)), {"state": state} | ({"run": about} if about else {}))
+
+
+def _handoffs(lines: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line, cells by lower-case column) of every row of a table."""
+    for table in tables_in(lines):
+        columns = [unescaped(cell).strip("*` \ufeff").lower() for cell in cells_of(lines[table.head])]
+        for index in range(table.head + 2, table.end):
+            cells = (unescaped(cell).strip("*` ") for cell in cells_of(lines[index]))
+            yield index + 1, dict(zip(columns, cells, strict=False))
 
 
 def known_risks(project: Project, notes: list[str]) -> tuple[Risk, ...]:

@@ -196,8 +196,9 @@ def _from_id(tree: Tree, run: RunId) -> Run | None:
     named |= {by_rel[job.name]: f"job file of '{run.text}'" for job in jobs}
     if note is not None and (own := by_rel.get(note.at.rpartition(":")[0])) is not None:
         named.setdefault(own, f"status note of '{run.text}'")
+    unnamed = row is not None and "run" not in row.fields and len(matched) == 1
     chosen = Selection(
-        id=run.text,
+        id=matched[0].group.display if unnamed else run.text,
         how=how,
         groups=[one.group for one in matched],
         entries=[item for one in matched for item in one.entries] or None,
@@ -215,7 +216,7 @@ def _how(run: RunId, record: Record | None, row: Record | None, note: Record | N
     if record is not None:
         return f"entry in {record.at}"
     if row is not None:
-        return f"handoff row {row.at}"
+        return f"handoff row {row.at}" + (f" ({row.fields['state']})" if row.fields["state"] else "")
     if note is not None:
         return f"status note {note.at}"
     return f"job file {job}" if job else f"names that carry '{run.text}'"

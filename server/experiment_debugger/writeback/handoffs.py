@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from experiment_debugger.discovery.registry import handoff_row
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.project import Project
 from experiment_debugger.writeback.boards import HANDOFFS, Board, BoardRow
@@ -75,7 +76,7 @@ def write_handoff(
 
 def take_incoming(project: Project, run_id: str, today: str) -> tuple[str, ...]:
     """Mark ready hand-offs to this tool about a run as consumed; their ids."""
-    taken = [row.id for row in read_rows(project, HANDOFFS) if _is_for_us(row, run_id)]
+    taken = [row.id for row in read_rows(project, HANDOFFS) if _is_for_us(project, row, run_id)]
     for name in taken:
         record(project, HANDOFFS, partial(_consumed, name), today)
     return tuple(taken)
@@ -85,10 +86,14 @@ def _consumed(name: str, board: Board) -> tuple[BoardRow | None, Mapping[str, st
     return next(row for row in board.rows if row.id == name), {"Status": "consumed"}
 
 
-def _is_for_us(row: BoardRow, run_id: str) -> bool:
-    about = re.compile(rf"(?<![\w.-])(?:run[ _:=#-]*)?{re.escape(run_id)}(?![\w]|\.\d)")
-    ours = row.values.get("Consumer", "").strip() == US and row.values.get("Status", "").strip() == "ready"
-    return ours and any(about.search(row.values.get(name, "")) for name in ("Payload", "Source paths"))
+def _is_for_us(project: Project, row: BoardRow, run_id: str) -> bool:
+    """Whether a ready row asks us about this run: it says so, or a path that it names goes through the run's folder."""
+    if row.values.get("Consumer", "").strip() != US or row.values.get("Status", "").strip() != "ready":
+        return False
+    said = handoff_row(project, row.id, [])
+    if said is None or "run" in said.fields:
+        return said is not None and said.fields["run"] == run_id
+    return any(run_id in re.split(r"[/.]", path) for path in said.paths)
 
 
 def _is_same(row: BoardRow, consumer: str, shown: str) -> bool:
