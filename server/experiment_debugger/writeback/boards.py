@@ -197,20 +197,28 @@ def _decoded(raw: bytes, name: str) -> str:
 
 
 def _table_of(lines: list[str], kind: BoardKind, name: str) -> Table | None:
-    """The first table with the columns that this board needs; a head that cannot be one is reported."""
+    """The first table with the columns that this board needs; rows of ours without such a head are reported."""
+    accepted = next((index for index, line in enumerate(lines) if ACCEPTED.match(line)), len(lines))
+    stray: Table | None = None
     for table in tables_in(lines):
         columns = set(_columns_of(lines[table.head], kind))
         ours = columns >= set(kind.required) or len(columns & set(kind.columns)) > len(kind.columns) // 2
         if ours and not table.delimited:
-            raise _damaged(name, table.head + 2, f"a row of dashes below the head of {kind.title.lower()}", "none")
+            raise _damaged(name, table.head + 2, f"a row of dashes below the head of the {kind.title.lower()}", "none")
         if ours:
             return table
-        first = cells_of(lines[table.head])[0].strip()
-        if re.fullmatch(rf"{kind.prefix}-\d+", first):
-            raise _damaged(
-                name, table.head + 1, f"a head with {', '.join(kind.required)} above the rows", f"row {first}"
-            )
+        if stray is None and table.head < accepted and _holds_rows(lines[table.head : table.end], kind):
+            stray = table
+    if stray is not None:
+        needed = ", ".join(kind.required)
+        raise _damaged(name, stray.head + 1, f"a head with {needed} above the rows", lines[stray.head].strip()[:80])
     return None
+
+
+def _holds_rows(lines: list[str], kind: BoardKind) -> bool:
+    """Whether ids of this board stand in cells of their own."""
+    row = re.compile(rf"{kind.prefix}-\d+")
+    return any(row.fullmatch(cell.strip("*` \t")) for line in lines for cell in cells_of(line))
 
 
 def _columns_of(line: str, kind: BoardKind) -> tuple[str, ...]:
