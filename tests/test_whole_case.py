@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import yaml
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 from samples import write
 from smoke_runs import JOB, commit, git, run_once
@@ -222,3 +224,24 @@ async def test_a_fix_that_changes_the_experiment_is_no_fix(
             report = await it.structured("write_debug_report", run_id=42, reason=reason)
             assert report["status"] == "fixed, not fully verified"
             assert (await it.structured("hand_off", run_id=42))["status"] == "ready"
+
+
+async def test_two_servers_write_into_one_project(root: Path) -> None:
+    def server() -> StdioServerParameters:
+        env = {**os.environ, "EXPERIMENT_DEBUGGER_PROJECT": str(root)}
+        return StdioServerParameters(command=sys.executable, args=["-m", "experiment_debugger.mcp_server"], env=env)
+
+    async def append(name: str) -> None:
+        async with Client(server()) as client:
+            it = Assistant(client)
+            for number in range(10):
+                await it.structured("append_risk_board", summary=f"risk {number} of {name}")
+                await it.structured("write_debug_report", run_id=42, note=f"{name} {number}")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(append, "ann")
+        group.start_soon(append, "bob")
+    board = (root / "memory/risk-board.md").read_text(encoding="utf-8")
+    assert [f"| RSK-{number:03d} |" in board for number in range(1, 22)] == [True] * 20 + [False]
+    report = (root / "docs/ops/runs/42-debug.md").read_text(encoding="utf-8")
+    assert all(f"- {name} {number}\n" in report for name in ("ann", "bob") for number in range(10))

@@ -168,7 +168,8 @@ def _defaults(done: Examination, told: Told) -> dict[str, str]:
 def _summary(case: Case) -> str:
     left = open_questions(case)
     if case.status == "diagnosed":
-        return "Diagnosed; no fix is known yet."
+        healthy = case.diagnosis.verdict == "healthy" and not case.told.root_cause
+        return "Healthy: nothing is known that needs a fix." if healthy else "Diagnosed; no fix is known yet."
     if not left:
         return {"fixed": "Fixed: all four checks pass."}.get(case.status, "Fixed, not fully verified: see the reasons.")
     return f"Not fixed yet: {left[0]}" + (f" ({len(left) - 1} more)" if len(left) > 1 else "")

@@ -19,7 +19,6 @@ from experiment_debugger.report.quoting import code, fence, one_line
 SHORT = 12
 MOST_FILES = 20
 MOST_TESTS = 8
-OPEN = "Not known yet."
 
 
 def report_sections(case: Case, today: str) -> dict[str, str]:
@@ -32,7 +31,7 @@ def report_sections(case: Case, today: str) -> dict[str, str]:
         ),
         "hypotheses": _section("Hypotheses tried", _hypotheses(case)),
         "reproduction": _section("Reproduction", _reproduction(case.tested)),
-        "root-cause": _section("Root cause", _prose(case.told.root_cause)),
+        "root-cause": _section("Root cause", _root_cause(case)),
         "fix": _section("Fix", _fix(case)),
         "sanity-check": _section("Sanity check", _sanity_check(case)),
         "risk": _section("Risk and hand-off", _risk(case)),
@@ -154,9 +153,14 @@ def _said(text: str) -> str:
     return one_line(text, 2000).replace("<!--", "&lt;!--")
 
 
-def _prose(text: str | None) -> list[str]:
-    """What somebody told, paragraph by paragraph."""
-    return list(_paragraphs(text)) if text else [OPEN]
+def _root_cause(case: Case) -> list[str]:
+    """What somebody told, paragraph by paragraph; before that, what the diagnosis takes it for."""
+    if case.told.root_cause:
+        return list(_paragraphs(case.told.root_cause))
+    first = case.diagnosis.modes[0] if case.diagnosis.modes else None
+    if first is None or first.cause is None:
+        return ["Not known yet."]
+    return [f"Not confirmed yet; the diagnosis takes it for {first.cause} ({first.confidence} confidence)."]
 
 
 def _paragraphs(text: str) -> Iterator[str]:

@@ -44,7 +44,7 @@ def sanity_check(root: Path, case: Case) -> tuple[Check, ...]:
 def status_of(case: Case) -> Status:
     """What may be said of the run: `fixed` only when nothing fails and nothing is unknown."""
     if case.fix is None and not _overrides(case):
-        known = case.diagnosis.verdict == "failure" or case.told.root_cause
+        known = case.diagnosis.verdict != "inconclusive" or case.told.root_cause
         return "diagnosed" if known else "not-fixed"
     open_checks = [one for one in case.sanity_check if one.result != "pass"]
     if any(one.result == "fail" or one.reason is None for one in open_checks):
