@@ -25,6 +25,7 @@ LAYERS = (
     {"collection"},
     {"diagnose", "window"},
     {"context", "listing", "metrics", "remarks", "writeback"},
+    {"compare"},
     {"verify"},
     {"report"},
     {"api"},

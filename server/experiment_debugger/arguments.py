@@ -109,3 +109,11 @@ To = Annotated[
         metavar="SKILL",
     ),
 ]
+
+RunIds = Annotated[
+    list[str] | None, Param("Two or more; the first is the reference", positional=True, metavar="RUN", numbers=True)
+]
+LastGood = Annotated[
+    str | None,
+    Param("This run against the newest healthy one like it", metavar="RUN", pattern=RUN_PATTERN, numbers=True),
+]

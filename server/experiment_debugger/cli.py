@@ -198,6 +198,9 @@ def _add(verb: Parser, parameter: Parameter) -> None:
         verb.add_argument(_option(parameter), action="store_true", help=_help(parameter))
         return
     options: dict[str, Any] = {"help": _help(parameter), "metavar": about.metavar}
+    if get_origin(parameter.type) is list and about.positional:
+        verb.add_argument(parameter.name, nargs="*", default=None, **options)
+        return
     if get_origin(parameter.type) is list:
         verb.add_argument(_option(parameter), dest=parameter.name, nargs="+", action="extend", **options)
         return

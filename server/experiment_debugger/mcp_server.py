@@ -14,7 +14,7 @@ import inspect
 import re
 import socket
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -134,6 +134,8 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
     if about.numbers:
         field = Field(description=words, pattern=about.pattern, coerce_numbers_to_str=True)
     kind: Any = Annotated[parameter.type, field]
+    if about.numbers and get_origin(parameter.type) is list:
+        kind = Annotated[list[Annotated[str, Field(coerce_numbers_to_str=True)]], Field(description=words)]
     if about.pattern:
         kind = Annotated[kind, BeforeValidator(_spoken)]
     name = parameter.name if parameter.name != parameter.argument else None  # `try` is no name of Python's

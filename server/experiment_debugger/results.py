@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from experiment_debugger.models import Diagnosis, Frozen, Value
+from experiment_debugger.models import Diagnosis, Evidence, Frozen, Value
 
 SmokeVerdict = Literal["reproduced", "different-failure", "passed", "timed-out", "inconclusive"]
 Proof = Literal["the failure", "the fix", "nothing"]
@@ -106,4 +106,41 @@ class HandoffResult(Frozen):
     paths: tuple[str, ...]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    omitted: dict[str, int] = Field(default_factory=dict)
+
+
+class Difference(Frozen):
+    """One thing that is not the same in all runs; `values` in the order of the runs (None: not known or not set).
+
+    `group` says what a setting decides, `at` where each value stands, `note` what the values say together.
+    """
+
+    key: str
+    values: tuple[Value | None, ...]
+    group: str | None = None
+    at: tuple[str, ...] = ()
+    note: str | None = None
+
+
+class Parting(Frozen):
+    """The first position at which a metric of two runs differs; without `equal_up_to` their first report does."""
+
+    key: str
+    step: int
+    values: tuple[Value, Value]
+    equal_up_to: int | None = None
+
+
+class Comparison(Frozen):
+    """The answer of compare-runs: the first run against the others.
+
+    `differences` by section: config, command, code, environment, data, checkpoint, metrics, and log, which are lines
+    of a shape that only the second run has.
+    """
+
+    run_ids: tuple[str, ...]
+    verdict: str
+    first_divergence: Parting | None = None
+    differences: dict[str, tuple[Difference, ...] | tuple[Evidence, ...]]
+    missing: tuple[str, ...] = ()
     omitted: dict[str, int] = Field(default_factory=dict)

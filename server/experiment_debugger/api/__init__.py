@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from experiment_debugger.api.comparing import compare_runs
 from experiment_debugger.api.reading import (
     classify_failure,
     debug,
@@ -17,6 +18,7 @@ from experiment_debugger.api.reading import (
     read_run_metrics,
 )
 from experiment_debugger.api.showing import (
+    show_comparison,
     show_context,
     show_diagnosis,
     show_handoff,
@@ -38,6 +40,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(read_run_logs, title="Read the logs of a run"),
     Command(read_run_metrics, title="Read the metrics of a run", result="structured", show=show_metrics, picture=True),
     Command(classify_failure, title="Classify a failure", result="structured", show=show_diagnosis, exit_code=True),
+    Command(compare_runs, title="Compare runs", result="structured", show=show_comparison),
     Command(
         run_smoke_test,
         title="Run a smoke test",

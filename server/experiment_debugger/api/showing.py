@@ -8,7 +8,7 @@ from experiment_debugger.report.budget import Tree
 
 if TYPE_CHECKING:
     from experiment_debugger.models import Diagnosis
-    from experiment_debugger.results import HandoffResult, ReportResult, RiskResult, SmokeResult
+    from experiment_debugger.results import Comparison, HandoffResult, ReportResult, RiskResult, SmokeResult
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> str:
@@ -30,6 +30,13 @@ def show_metrics(metrics: Tree) -> str:
     from experiment_debugger.report.metrics import metrics_markdown
 
     return metrics_markdown(metrics)
+
+
+def show_comparison(result: Comparison) -> str:
+    """The answer of `compare_runs` for people."""
+    from experiment_debugger.report.comparison import comparison_markdown
+
+    return comparison_markdown(result)
 
 
 def show_smoke(result: SmokeResult) -> str:

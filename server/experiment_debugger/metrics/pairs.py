@@ -24,18 +24,19 @@ MOST_POINTS = 50_000
 
 def partings(first: Sequence[Curve], second: Sequence[Curve]) -> list[dict[str, Any]]:
     """For every metric that both runs have: where they part; metrics that never do are left out."""
-    others = {_name(curve): curve for curve in second}
-    pairs = ((curve, others[_name(curve)]) for curve in first if _name(curve) in others)
+    others = {same_name(curve): curve for curve in second}
+    pairs = ((curve, others[same_name(curve)]) for curve in first if same_name(curve) in others)
     return [fact for ours, theirs in pairs if (fact := _parting(ours, theirs)) is not None]
 
 
-def _name(curve: Curve) -> tuple[str, int | None, bool, str]:
+def same_name(curve: Curve) -> tuple[str, int | None, bool, str]:
+    """What the curves of two runs are matched by."""
     return curve.key, curve.rank, curve.evaluation, curve.axis
 
 
 def _parting(ours: Curve, theirs: Curve) -> dict[str, Any] | None:
-    points = list(_common(ours, theirs))
-    differs = next((index for index, (_, one, other) in enumerate(points) if not _same(one, other)), None)
+    points = list(common_points(ours, theirs))
+    differs = next((index for index, (_, one, other) in enumerate(points) if not same_value(one, other)), None)
     if differs is None:
         return None
     index = _beyond_noise(points, differs)
@@ -48,7 +49,7 @@ def _parting(ours: Curve, theirs: Curve) -> dict[str, Any] | None:
     return fact
 
 
-def _common(ours: Curve, theirs: Curve) -> Iterator[tuple[int, float, float]]:
+def common_points(ours: Curve, theirs: Curve) -> Iterator[tuple[int, float, float]]:
     """(position, value of one, value of the other) where both have a point; a repeated position counts once."""
     values = dict(zip(theirs.steps, theirs.values, strict=True))
     mine = dict(zip(ours.steps, ours.values, strict=True))
@@ -56,7 +57,8 @@ def _common(ours: Curve, theirs: Curve) -> Iterator[tuple[int, float, float]]:
     return ((step, mine[step], values[step]) for step in common)
 
 
-def _same(one: float, other: float) -> bool:
+def same_value(one: float, other: float) -> bool:
+    """Whether two values are the same to the last digit; NaN is the same as NaN."""
     return one == other or (math.isnan(one) and math.isnan(other))
 
 

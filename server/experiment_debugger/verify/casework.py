@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from experiment_debugger import git
 from experiment_debugger.case import Case, Changed, Changes, Fix, SmokeTest, Told
+from experiment_debugger.compare.settings_changed import experiment_changes
 from experiment_debugger.context import gather
 from experiment_debugger.diagnose import Examination, risk_fingerprints
 from experiment_debugger.errors import DebuggerError
@@ -21,7 +22,6 @@ from experiment_debugger.verify.earlier import tests_of
 from experiment_debugger.verify.fix import fix_of
 from experiment_debugger.verify.job_at import commands_of, texts_of
 from experiment_debugger.verify.sanity import sanity_check, status_of
-from experiment_debugger.verify.settings_changed import experiment_changes
 from experiment_debugger.writeback.boards import HANDOFFS, RISKS, BoardRow
 from experiment_debugger.writeback.fingerprints import fingerprint_in
 from experiment_debugger.writeback.recording import read_rows

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiment_debugger import git
-from experiment_debugger.verify.code_settings import code_settings
-from experiment_debugger.verify.command_settings import command_settings
-from experiment_debugger.verify.config_files import differences, of_the_run, settings_at
-from experiment_debugger.verify.experiment_keys import Group, group_of
+from experiment_debugger.compare.code_settings import code_settings
+from experiment_debugger.compare.command_settings import command_settings
+from experiment_debugger.compare.config_files import differences, of_the_run, settings_at
+from experiment_debugger.compare.experiment_keys import Group, group_of
 
 CODE = (".py", ".sh", ".sbatch", ".slurm", ".cu", ".cuh", ".c", ".cc", ".cpp", ".h", ".pyx", ".ipynb", ".jl", ".rs")
 LARGEST_CODE = 1 << 20  # bytes

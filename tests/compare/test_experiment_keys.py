@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiment_debugger.verify.experiment_keys import group_of
+from experiment_debugger.compare.experiment_keys import group_of
 
 KEYS = {
     "model": """

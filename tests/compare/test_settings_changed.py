@@ -8,9 +8,9 @@ import pytest
 from samples import write
 from smoke_runs import commit, git
 
-from experiment_debugger.verify.code_settings import code_settings
-from experiment_debugger.verify.command_settings import command_settings
-from experiment_debugger.verify.settings_changed import ExperimentChanges, experiment_changes
+from experiment_debugger.compare.code_settings import code_settings
+from experiment_debugger.compare.command_settings import command_settings
+from experiment_debugger.compare.settings_changed import ExperimentChanges, experiment_changes
 
 CONFIG = "model: {width: 256}\noptimizer:\n  lr: 1.0e-4  # small\nlog_every: 10\nbetas: [0.9, 0.99]\namp: true\n"
 JOB = "python train.py --config configs/42.yaml"

@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from experiment_debugger.verify.config_files import plain
+from experiment_debugger.compare.config_files import plain
 
 _CHOSEN = re.compile(
     r"(?i)(?:^|_)(?:criterion|loss(?:_?fn|_func)?|optim(?:izer)?|(?:lr_)?scheduler|model|net|metrics?|sampler)$"
