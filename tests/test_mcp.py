@@ -26,7 +26,7 @@ from experiment_debugger.report.budget import TextAnswer, tokens
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("error::mcp.MCPDeprecationWarning")]
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
 WRITING = {"write_debug_report", "append_risk_board", "hand_off"}
-MOST_TOKENS = 2160
+MOST_TOKENS = 2310
 """Names, descriptions and input schemas of these tools; all twelve together may take 2,500."""
 
 
