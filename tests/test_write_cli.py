@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from samples import Cli, write
-from smoke_runs import SmokeProject, failed_project
+from smoke_runs import SmokeProject, commit, failed_project
 
 from experiment_debugger.report.budget import tokens
 
@@ -235,3 +235,30 @@ def test_secrets_do_not_reach_the_report(say: Any, fixed: SmokeProject) -> None:
     secret = "hf_" + "a1B2" * 8
     say("write-debug-report", "42", "--root-cause", f"token {secret}", "--note", secret, "--hypothesis", f"{secret}|x")
     assert secret not in (fixed.root / REPORT).read_text(encoding="utf-8")
+
+
+def test_what_changed_between_the_fix_and_its_proof_counts_too(cli: Cli, say: Any, fixed: SmokeProject) -> None:
+    """Only the later commit was tested, so it is the one that the corrected job runs at, with all it changes."""
+    write(fixed.root / "configs" / "42.yaml", "lr: 0.1\n")
+    write(fixed.root / "README.md", "notes\n")
+    later = commit(fixed.root, "Another learning rate")
+    shutil.rmtree(fixed.started[-1])
+    cli("run-smoke-test", "42", "--at", "HEAD", "--yes", "--project", str(fixed.root))
+    told = say("write-debug-report", "42", *ARGUED, "--fix-commit", fixed.fixed)
+    assert results(told)[:2] == ["pass", "pass"]
+    assert results(told)[2] != "pass", "a new config that the run may read"
+    say("hand-off", "42")
+    payload = yaml.safe_load((fixed.root / "docs/ops/handoffs/42-to-run-experiment.yaml").read_text(encoding="utf-8"))
+    assert payload["commit"] == later
+
+
+def test_a_proof_at_a_commit_of_notes_finds_the_fix_before_it(cli: Cli, say: Any, fixed: SmokeProject) -> None:
+    write(fixed.root / "README.md", "notes\n")
+    commit(fixed.root, "Notes")
+    shutil.rmtree(fixed.started[-1])
+    cli("run-smoke-test", "42", "--at", "HEAD", "--yes", "--project", str(fixed.root))
+    answer = say("write-debug-report", "42", *ARGUED)
+    assert results(answer)[:3] == ["pass", "pass", "pass"]
+    assert "changes train.py" in answer["sanity_check"][1]["evidence"][0]
+    told = say("write-debug-report", "42", "--fix-commit", "HEAD")
+    assert results(told)[1] == "fail", "notes are no fix"

@@ -71,8 +71,9 @@ class SmokeTest(Frozen):
 class Fix(Frozen):
     """The commit that fixes: full shas, the files it changes that are code or config, and what speaks about them.
 
-    `base` is the commit of the failing run, where known; `descends` whether the fix comes after it; `uncommitted` those
-    of its files that the working tree changes again; `other_files` are documents and the like.
+    `base` is the commit of the failing run, where known; `descends` whether the fix comes after it; `proven` the commit
+    at which a smoke test has proven it; `uncommitted` those of its files that the working tree changes again;
+    `other_files` are documents and the like.
     """
 
     commit: str
@@ -83,6 +84,12 @@ class Fix(Frozen):
     base: str | None = None
     descends: bool | None = None
     told: bool = False
+    proven: str | None = None
+
+    @property
+    def corrected(self) -> str:
+        """The commit that the corrected job runs at: the one that was proven, which may have more than the fix."""
+        return self.proven or self.commit
 
 
 class Changed(Frozen):

@@ -93,13 +93,14 @@ def _changes(run: Run, case: Case) -> Changes | None:
     if fix is None or fix.base is None or fix.base == fix.commit:
         return None
     configs = _configs(run)
-    commands = commands_of(run, case.context, fix.base, fix.commit)
+    after = fix.corrected
+    commands = commands_of(run, case.context, fix.base, after)
     found = experiment_changes(
         run.project.root,
         fix.base,
-        fix.commit,
+        after,
         configs=configs,
-        texts=[*texts_of(run, fix.base, commands[0], configs), *texts_of(run, fix.commit, commands[1], configs)],
+        texts=[*texts_of(run, fix.base, commands[0], configs), *texts_of(run, after, commands[1], configs)],
         commands=commands,
     )
     settings = (

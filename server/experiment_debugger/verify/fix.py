@@ -28,13 +28,18 @@ def is_code_or_config(path: str) -> bool:
 
 
 def fix_of(root: Path, told: str | None, base: str | None, tested: Sequence[SmokeTest]) -> Fix | None:
-    """The fix that was told, else the commit that a smoke test has proven; None when there is neither."""
-    proven = next((one.commit for one in tested if one.proves == "the fix"), None)
-    named = told or proven
+    """The fix that was told, else the commit that a smoke test has proven; None when there is neither.
+
+    Of a commit that was told its own files count; where none was told, everything that changed since the failing run.
+    """
+    proven = [one.commit for one in tested if one.proves == "the fix" and one.commit]
+    named = told or next(iter(proven), None)
     commit = git.commit_named(root, named) if named and git.has_repository(root) else None
     if commit is None:
         return None
-    files = _files_of(root, commit)
+    descends = None if base is None else base != commit and is_ancestor(root, base, commit)
+    since = base if told is None and descends else None
+    files = _files_of(root, since, commit)
     relevant = tuple(path for path in files if is_code_or_config(path))
     return Fix(
         commit=commit,
@@ -43,8 +48,9 @@ def fix_of(root: Path, told: str | None, base: str | None, tested: Sequence[Smok
         other_files=tuple(path for path in files if not is_code_or_config(path)),
         uncommitted=_uncommitted(root, relevant),
         base=base,
-        descends=None if base is None else base != commit and is_ancestor(root, base, commit),
+        descends=descends,
         told=told is not None,
+        proven=next((one for one in proven if is_ancestor(root, commit, one)), None),
     )
 
 
@@ -53,9 +59,9 @@ def is_ancestor(root: Path, before: str, after: str) -> bool:
     return git.output(root, "merge-base", "--is-ancestor", before, after) is not None
 
 
-def _files_of(root: Path, commit: str) -> list[str]:
-    """Files that a commit changes against its first parent; of a first commit all files."""
-    parent = git.commit_named(root, f"{commit}^1")
+def _files_of(root: Path, since: str | None, commit: str) -> list[str]:
+    """Files that changed since a commit, else against the first parent; of a first commit all files."""
+    parent = since or git.commit_named(root, f"{commit}^1")
     if parent is None:
         return git.paths(root, "ls-tree", "-r", "-z", "--name-only", commit)[:MOST_FILES]
     return git.paths(root, "diff", "--name-only", "--no-renames", "-z", parent, commit)[:MOST_FILES]

@@ -103,7 +103,7 @@ def _rerun(run: Run, case: Case, first: Hypothesis | None, _consumer: str) -> tu
         "command": command,
         "job_file": job_file,
         "config": next(iter(_configs(run)), "none"),
-        "commit": case.fix.commit if case.fix else None,
+        "commit": case.fix.corrected if case.fix else None,
         "env": dict(run.declared.environment),
         "resources": dict(run.declared.resources),
         "acceptance_check": _acceptance(case, first),
@@ -216,7 +216,7 @@ def _row(case: Case, consumer: str, values: dict[str, Any], missing: list[str], 
         if consumer == RUN_EXPERIMENT
         else "an answer to the question",
         "Acceptance check": str(values.get("acceptance_check", "")),
-        "Staleness trigger": f"a commit after {fix.commit[:SHORT]} touches {', '.join(fix.files[:3])}"
+        "Staleness trigger": f"a commit after {fix.corrected[:SHORT]} touches {', '.join(fix.files[:3])}"
         if fix
         else "a fix of the run",
         "Certainty": "observed" if case.status == "fixed" else "needs-verification" if case.fix else "inferred",
