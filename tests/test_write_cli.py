@@ -262,3 +262,11 @@ def test_a_proof_at_a_commit_of_notes_finds_the_fix_before_it(cli: Cli, say: Any
     assert "changes train.py" in answer["sanity_check"][1]["evidence"][0]
     told = say("write-debug-report", "42", "--fix-commit", "HEAD")
     assert results(told)[1] == "fail", "notes are no fix"
+
+
+def test_a_commit_that_was_amended_away_is_not_taken_for_committed(say: Any, fixed: SmokeProject) -> None:
+    assert results(say("write-debug-report", "42", *ARGUED))[1] == "pass"
+    fixed.git("commit", "--quiet", "--amend", "--message", "in other words")
+    answer = say("write-debug-report", "42")
+    assert (answer["status"], results(answer)[1]) == ("not-fixed", "unknown")
+    assert "on no branch any more" in answer["sanity_check"][1]["evidence"][0]

@@ -73,7 +73,7 @@ class Fix(Frozen):
 
     `base` is the commit of the failing run, where known; `descends` whether the fix comes after it; `proven` the commit
     at which a smoke test has proven it; `uncommitted` those of its files that the working tree changes again;
-    `other_files` are documents and the like.
+    `other_files` are documents and the like; `kept` whether a branch or tag still has the corrected commit.
     """
 
     commit: str
@@ -85,6 +85,7 @@ class Fix(Frozen):
     descends: bool | None = None
     told: bool = False
     proven: str | None = None
+    kept: bool = True
 
     @property
     def corrected(self) -> str:

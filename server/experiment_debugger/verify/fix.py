@@ -50,8 +50,16 @@ def fix_of(root: Path, told: str | None, base: str | None, tested: Sequence[Smok
         base=base,
         descends=descends,
         told=told is not None,
-        proven=next((one for one in proven if is_ancestor(root, commit, one)), None),
+        proven=(last := next((one for one in proven if is_ancestor(root, commit, one)), None)),
+        kept=_is_kept(root, last or commit),
     )
+
+
+def _is_kept(root: Path, commit: str) -> bool:
+    """Whether a branch, a tag or the checkout holds a commit; an amended one is soon lost."""
+    if is_ancestor(root, commit, "HEAD"):
+        return True
+    return bool(git.output(root, "for-each-ref", "--count=1", "--contains", commit))
 
 
 def is_ancestor(root: Path, before: str, after: str) -> bool:

@@ -100,6 +100,9 @@ def _fix_committed(case: Case) -> Answer:
         return "fail", (f"{short} changes no code or config ({_few(fix.other_files) or 'it is empty'})",)
     if fix.uncommitted:
         return "fail", (f"{_few(fix.uncommitted)}: changed again since {short} without a commit",)
+    if not fix.kept:
+        gone = fix.corrected[:SHORT]
+        return "unknown", (f"{gone} is on no branch any more (amended, rebased?): test and name the commit that is",)
     if fix.descends is False:
         return "unknown", (f"{short} does not come after the failing run's commit {(fix.base or '')[:SHORT]}",)
     return "pass", (f"{short} ({fix.subject}) changes {_few(fix.files)}; nothing of it is uncommitted",)
