@@ -1,0 +1,1 @@
+"""Checkpoints read without executing anything: what they hold, how far they are, what is missing or damaged."""
