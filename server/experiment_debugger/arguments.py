@@ -110,9 +110,7 @@ To = Annotated[
     ),
 ]
 
-RunIds = Annotated[
-    list[str] | None, Param("Two or more; the first is the reference", positional=True, metavar="RUN", numbers=True)
-]
+RunIds = Annotated[list[str] | None, Param("The first is the reference", positional=True, metavar="RUN", numbers=True)]
 LastGood = Annotated[
     str | None,
     Param("This run against the newest healthy one like it", metavar="RUN", pattern=RUN_PATTERN, numbers=True),

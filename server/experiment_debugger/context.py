@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from experiment_debugger.diagnose.onset import traceback_of
+from experiment_debugger.errors import UnreadableArtifact
 from experiment_debugger.evidence import RunEvidence, quote_of
 from experiment_debugger.git import commit_now, uncommitted_changes
 from experiment_debugger.models import (
@@ -17,12 +19,15 @@ from experiment_debugger.models import (
     RunFact,
     Said,
 )
+from experiment_debugger.readers.checkpoints.checkpoint import is_checkpoint, read_checkpoint
 from experiment_debugger.readers.configs import is_key_setting
 from experiment_debugger.redaction import redact
-from experiment_debugger.run import Artifact
+from experiment_debugger.run import Artifact, Run
 
 MOST_ARTIFACTS = 60
 """More files than any answer shows; `omitted` counts the others. All other lists are cut by the answer's budget."""
+MOST_CHECKPOINTS = 4
+"""Newest checkpoints that are looked into; a run may keep hundreds."""
 BITS = 64
 HARDWARE = ("gpu", "driver", "cuda", "world_size")
 _ELSEWHERE = (
@@ -79,6 +84,23 @@ def _artifact(artifact: Artifact, attempts: int) -> ArtifactFact:
         attempt=artifact.attempt if attempts > 1 else None,
         rank=artifact.rank,
     )
+
+
+def with_checkpoints(context: RunContext, run: Run) -> RunContext:
+    """The context with what the newest checkpoints of the run hold; nothing of them is executed."""
+    newest = sorted(run.of_kind("checkpoint"), key=lambda one: one.mtime, reverse=True)[:MOST_CHECKPOINTS]
+    held = {one.name: _held(one) for one in newest if is_checkpoint(one.path)}
+    artifacts = tuple(one.model_copy(update=held.get(one.path, {})) for one in context.artifacts)
+    return context.model_copy(update={"artifacts": artifacts})
+
+
+def _held(artifact: Artifact) -> dict[str, Any]:
+    try:
+        found = read_checkpoint(artifact.path)
+    except UnreadableArtifact as problem:
+        return {"damage": str(problem)}
+    hostile = f"hostile: loading it would run {found.hostile[0]}" if found.hostile else None
+    return {"step": found.step, "state": found.state, "damage": hostile or found.damage}
 
 
 def _facts(evidence: RunEvidence) -> Iterator[tuple[str, Said]]:

@@ -229,7 +229,10 @@ class RunFact(Frozen):
 
 
 class ArtifactFact(Frozen):
-    """One file of the run; `why` says how it came to belong to it, `bytes` is its size on disk."""
+    """One file of the run; `why` says how it came to belong to it, `bytes` is its size on disk.
+
+    Of a checkpoint: the `step` it was saved at, which parts of a resume it has, and what is damaged or hostile.
+    """
 
     path: str
     kind: str
@@ -237,6 +240,9 @@ class ArtifactFact(Frozen):
     why: str
     attempt: int | None = None
     rank: int | None = None
+    step: int | None = None
+    state: dict[str, bool] | None = None
+    damage: str | None = None
 
 
 class Said(Frozen):

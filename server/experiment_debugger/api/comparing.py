@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from experiment_debugger.api.places import examined, project_of, run_of
 from experiment_debugger.arguments import LastGood, MaxTokens, ProjectDir, RunIds
+from experiment_debugger.command import CALL
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.report.budget import DEFAULT_TOKENS
 
@@ -20,13 +21,17 @@ def compare_runs(
     max_tokens: MaxTokens = DEFAULT_TOKENS,
 ) -> "Comparison":
     """What differs between runs: settings, command, code, packages, data, checkpoint, where their curves part, new log
-    lines; and what that says.
+    lines; and what that says. Or paths of checkpoints, one or several.
     """
     from experiment_debugger.compare import comparison
+    from experiment_debugger.compare.checkpoints import checkpoints_named, compare_checkpoint_files
     from experiment_debugger.compare.last_good import last_good as newest_good
     from experiment_debugger.report.comparison import fitted_comparison
 
     place, names = project_of(project), list(run_ids or ())
+    files = checkpoints_named(place, names, typed=CALL.get().typed) if names else []
+    if files and last_good is None:
+        return fitted_comparison(compare_checkpoint_files(place, files), max_tokens)
     if last_good is not None:
         names = [last_good, *names]
     if len(names) < 2 and last_good is None:

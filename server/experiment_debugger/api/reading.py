@@ -66,7 +66,7 @@ def gather_run_context(
     """What is known of a run: files, config, command, commits, environment, hardware, exact error, scheduler, and what
     is missing. Without a run: the runs found here, newest first.
     """
-    from experiment_debugger.context import gather
+    from experiment_debugger.context import gather, with_checkpoints
     from experiment_debugger.listing import runs_of
     from experiment_debugger.models import as_dict
     from experiment_debugger.report.answers import fitted_context
@@ -74,7 +74,7 @@ def gather_run_context(
     if run_id is None:
         return fitted_context(runs_of(project_of(project)), max_tokens)
     done = examined(run_of(run_id, project_of(project)))
-    context = gather(done.evidence, done.diagnosis)
+    context = with_checkpoints(gather(done.evidence, done.diagnosis), done.evidence.run)
     return fitted_context(as_dict(context), max_tokens)
 
 
