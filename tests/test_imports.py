@@ -24,7 +24,7 @@ LAYERS = (
     {"rules"},
     {"collection"},
     {"diagnose", "window"},
-    {"context", "listing", "metrics", "remarks", "writeback"},
+    {"context", "listing", "metrics", "remarks", "seen", "writeback"},
     {"compare"},
     {"verify"},
     {"report"},

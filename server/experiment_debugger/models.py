@@ -264,7 +264,7 @@ class ErrorFact(Frozen):
 
 
 class RunContext(Frozen):
-    """The answer of gather-run-context."""
+    """The answer of gather-run-context; `changed` are inputs that are not what they were when first looked at."""
 
     run: RunFact
     artifacts: tuple[ArtifactFact, ...]
@@ -277,6 +277,7 @@ class RunContext(Frozen):
     hardware: dict[str, Said] = {}
     error: ErrorFact | None = None
     scheduler: dict[str, Said] = {}
+    changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     siblings: tuple[str, ...] = ()
     omitted: dict[str, int] = {}

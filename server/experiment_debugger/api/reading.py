@@ -27,7 +27,8 @@ from experiment_debugger.errors import DebuggerError
 from experiment_debugger.report.budget import DEFAULT_TOKENS, Picture, TextAnswer
 
 if TYPE_CHECKING:
-    from experiment_debugger.models import Diagnosis, Mode
+    from experiment_debugger.evidence import RunEvidence
+    from experiment_debugger.models import Diagnosis, Mode, RunContext
 
 
 def debug(
@@ -40,7 +41,6 @@ def debug(
     """Why did this training run fail, hang or give NaN? Start here: context, the root cause with quoted evidence, and
     next checks in one answer. Without a run: the newest failed one.
     """
-    from experiment_debugger.context import gather
     from experiment_debugger.listing import newest_failed
     from experiment_debugger.remarks import notes_on, to_collect
     from experiment_debugger.report.answers import debug_answer
@@ -55,7 +55,7 @@ def debug(
         done, notes = examined(run_of(run_id, project_of(project)), hint), []
         evidence, diagnosis = done.evidence, done.diagnosis
     notes += notes_on(evidence, diagnosis, hint)
-    return debug_answer(diagnosis, max_tokens, gather(evidence, diagnosis), to_collect(diagnosis, hint), notes)
+    return debug_answer(diagnosis, max_tokens, _context(evidence, diagnosis), to_collect(diagnosis, hint), notes)
 
 
 def gather_run_context(
@@ -66,7 +66,7 @@ def gather_run_context(
     """What is known of a run: files, config, command, commits, environment, hardware, exact error, scheduler, and what
     is missing. Without a run: the runs found here, newest first.
     """
-    from experiment_debugger.context import gather, with_checkpoints
+    from experiment_debugger.context import with_checkpoints
     from experiment_debugger.listing import runs_of
     from experiment_debugger.models import as_dict
     from experiment_debugger.report.answers import fitted_context
@@ -74,7 +74,7 @@ def gather_run_context(
     if run_id is None:
         return fitted_context(runs_of(project_of(project)), max_tokens)
     done = examined(run_of(run_id, project_of(project)))
-    context = with_checkpoints(gather(done.evidence, done.diagnosis), done.evidence.run)
+    context = with_checkpoints(_context(done.evidence, done.diagnosis), done.evidence.run)
     return fitted_context(as_dict(context), max_tokens)
 
 
@@ -181,6 +181,14 @@ def list_modes() -> str:
     from experiment_debugger.rules.rulebook import load_rulebook
 
     return modes_index(load_rulebook())
+
+
+def _context(evidence: "RunEvidence", diagnosis: "Diagnosis") -> "RunContext":
+    """The context of a run, with what has been overwritten since it was first looked at."""
+    from experiment_debugger.context import gather
+    from experiment_debugger.seen import changed_since_first_seen
+
+    return gather(evidence, diagnosis).model_copy(update={"changed": changed_since_first_seen(evidence.run)})
 
 
 def _diagnose_text(text: str, run_id: str | None, hint: "Mode | None", project: str | None) -> "Diagnosis":

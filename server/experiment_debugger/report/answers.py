@@ -69,6 +69,7 @@ CONTEXT_PLAN: tuple[Step, ...] = (
     Cut("environment", 25),
     Cut("config", 24),
     Cut("missing", 12),
+    Cut("changed", 8),
     Cut("siblings", 3),
     Cut("artifacts", 16),
     Cut("runs", 25),
@@ -77,6 +78,7 @@ CONTEXT_PLAN: tuple[Step, ...] = (
     Cut("artifacts", 8),
     Cut("run.attempts", 8),
     Cut("missing", 5),
+    Cut("changed", 3),
     Clip("*.*.value", 160),
     Cut("artifacts", 3),
     *(Cut(key, 4) for key in ("config", "environment", "hardware", "scheduler")),
@@ -94,7 +96,7 @@ CONTEXT_IN_DEBUG: tuple[Step, ...] = (
 )
 """In `debug` the diagnosis goes before the context: these cuts come between its first and its second half."""
 CONTEXT_AT_LAST: tuple[Step, ...] = tuple(
-    Drop(key) for key in ("missing", "error", "hardware", "commit_of_run", "commit_now", "command")
+    Drop(key) for key in ("missing", "changed", "error", "hardware", "commit_of_run", "commit_now", "command")
 )
 EASY_CUTS = 9
 

@@ -27,6 +27,8 @@ def context_lines(context: RunContext) -> list[str]:
     for key in ("hardware", "environment", "scheduler", "config"):
         if facts := getattr(context, key):
             lines.append(f"- {key}: {said(facts)}")
+    if context.changed:
+        lines.append(f"- changed: {one_line('; '.join(context.changed), WIDTH)}")
     if context.missing:
         lines.append(f"- missing: {one_line('; '.join(context.missing), WIDTH)}")
     return lines
