@@ -189,3 +189,11 @@ def test_code_that_did_not_parse_is_told(tmp_path: Path) -> None:
 
 def test_values_that_are_computed_are_no_settings() -> None:
     assert code_settings("lr = base * 2\nnames = {'a': f(1), **more}\nf(lr=x, **kw)\n") == {}
+
+
+def test_anchors_of_anchors_are_no_trap(tmp_path: Path) -> None:
+    """A hundred aliases that stand for more values than there is time."""
+    levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
+    before, after = (f"a0: &a0 [{value}]\n{levels}lr: {value}\n" for value in (1, 2))
+    changes = compare(tmp_path, {"configs/42.yaml": before}, {"configs/42.yaml": after})
+    assert "training: lr 1 -> 2 (configs/42.yaml)" in said(changes)

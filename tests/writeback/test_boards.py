@@ -117,6 +117,12 @@ def test_a_file_without_a_table_gets_one_before_the_accepted_risks() -> None:
     assert text.endswith("|\n\n## Accepted Risks\n\n- RSK-041: slow disk\n")
 
 
+def test_a_sentence_with_a_pipe_directly_above_the_head_is_no_head() -> None:
+    text = f"a | b as in the meeting\n{HEAD}\n{RULE}\n{ROW}\n"
+    assert [row.id for row in board(text).rows] == ["RSK-007"]
+    assert added(text).startswith(text)
+
+
 def test_ids_of_accepted_risks_are_not_given_again() -> None:
     text = f"{HEAD}\n{RULE}\n{ROW}\n\n## Accepted Risks\n\n| ID | Why |\n|---|---|\n| RSK-120 | old |\n"
     assert board(text).next_id == "RSK-121"

@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from experiment_debugger import git
 from experiment_debugger.readers.configs import DEEPEST, LARGEST_CONFIG, read_settings
 
+MOST_PARTS = 2000
+"""Parts of one value that are compared; what has more is data."""
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 _NO_CONFIG = re.compile(
     r"(?i)(?:^|/)(?:package(?:-lock)?\.json|tsconfig\w*\.json|pyproject\.toml|pixi\.toml|poetry\.toml|codecov\.ya?ml|mkdocs\.ya?ml"
@@ -90,10 +93,19 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable
 
 def plain(value: Any) -> str:
     """A value as text, the same for each spelling of it: 1e-4 and 0.0001, true and True, 3 and "3"."""
+    return _plain(value, [MOST_PARTS])
+
+
+def _plain(value: Any, left: list[int]) -> str:
+    """As `plain`, with as many parts as are left: YAML anchors can make a short file endless."""
+    left[0] -= 1
+    if left[0] < 0:
+        return "..."
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(plain, value))}]"
+        return f"[{', '.join(_plain(one, left) for one in value[: left[0] + 1])}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {plain(one)}' for key, one in sorted(value.items(), key=str))}}}"
+        items = islice(value.items(), left[0] + 1)
+        return f"{{{', '.join(sorted(f'{key}: {_plain(one, left)}' for key, one in items))}}}"
     text = str(value).strip()
     if text.lower() in {"true", "false"}:
         return text.lower()

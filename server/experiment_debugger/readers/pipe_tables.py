@@ -70,8 +70,9 @@ def tables_in(lines: list[str]) -> Iterator[Table]:
         end = index
         while end < len(lines) and end not in hidden and "|" in lines[end]:
             end += 1
-        delimited = end - index > 1 and is_delimiter(lines[index + 1])
-        yield Table(index, end, delimited)
+        dashes = next((at for at in range(index + 1, end) if is_delimiter(lines[at])), None)
+        head = index if dashes is None else dashes - 1  # a sentence with a pipe may stand directly above
+        yield Table(head, end, dashes is not None)
         index = end
 
 

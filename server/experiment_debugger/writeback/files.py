@@ -7,6 +7,7 @@ memory/.risk-board.md.ed-4711.tmp       what a killed writer leaves; the next on
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -88,6 +89,8 @@ def _file_lock(project: Project, root: Path) -> Iterator[None]:
             f"expected to write below {root}; found that another process holds {project.show(path)} for more than "
             f"{LOCK_SECONDS:.0f} s; end it, then try again; nothing was written"
         ) from None
+    except NotImplementedError as problem:
+        raise _failed(project, path, OSError(errno.ENOLCK, str(problem))) from None
     except OSError as problem:
         raise _failed(project, path, problem) from None
     try:
@@ -189,7 +192,8 @@ def _sync_folder(folder: Path) -> None:
 
 def _failed(project: Project, path: Path, problem: OSError) -> DebuggerError:
     why = problem.strerror or type(problem).__name__
+    without_locks = problem.errno in {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
+    advice = "the file system has no locks: use one that has" if without_locks else "make room or make it writable"
     return DebuggerError(
-        f"expected to write {project.show(path)}; found: {why.lower()}; make room or make it writable and try again; "
-        "the file is as it was"
+        f"expected to write {project.show(path)}; found: {why.lower()}; {advice} and try again; the file is as it was"
     )
