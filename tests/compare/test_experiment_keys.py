@@ -8,6 +8,7 @@ from experiment_debugger.compare.experiment_keys import group_of
 
 KEYS = {
     "model": """
+        experiment.model checkpoint.pretrained env.MODEL
         model.hidden_size model.name model.type model._target_ model.num_layers n_layer n_head n_embd model.dropout
         model.d_model hidden_dim num_attention_heads arch architecture backbone model.backbone.depth net.width
         encoder.layers decoder_layers pretrained pretrained_model_name_or_path model_name_or_path model_name
@@ -15,6 +16,7 @@ KEYS = {
         vocab_size max_position_embeddings rope_theta num_experts load_in_4bit model.max_length init_std
     """,
     "data": """
+        experiment.dataset paths.train_file data.frame_interval
         data.path data.root dataset dataset_name dataset.name data_dir train_file train_data data.train tokenizer
         tokenizer_name max_seq_length max_seq_len seq_len block_size context_length max_source_length truncation padding
         transforms data.augmentation image_size img_size mixup cutmix_alpha shuffle drop_last num_classes sampler
@@ -31,7 +33,7 @@ KEYS = {
     """,
     "metric": """
         metric metrics metrics.0.name eval_metric metric.average metric_for_best_model greater_is_better topk
-        metric.threshold num_beams monitor evaluation.protocol
+        metric.threshold num_beams monitor evaluation.protocol limit_val_batches
     """,
     "training": """
         lr learning_rate optimizer.lr optim.lr optimizer.name optimizer.type optimizer.weight_decay weight_decay
@@ -55,9 +57,10 @@ KEYS = {
         gradient_checkpointing compile torch_compile attn_implementation eval_batch_size per_device_eval_batch_size
         save_total_limit save_top_k checkpoint.every_n_epochs hydra.run.dir ddp_timeout find_unused_parameters
         overlap_comm steps_per_print disable_tqdm push_to_hub slurm.partition paths.output allgather_bucket_size
-        ddp_find_unused_parameters limit_val_batches optim_log_interval
+        ddp_find_unused_parameters optim_log_interval eval.batch_size
+        eval_accumulation_steps bf16_full_eval
     """,
-    "unknown": "frobnicate foo.bar x my_flag",
+    "unknown": "frobnicate foo.bar x my_flag env.id benchmark",
 }
 TABLE = [(group, key) for group, keys in KEYS.items() for key in keys.split()]
 

@@ -191,9 +191,79 @@ def test_values_that_are_computed_are_no_settings() -> None:
     assert code_settings("lr = base * 2\nnames = {'a': f(1), **more}\nf(lr=x, **kw)\n") == {}
 
 
-def test_anchors_of_anchors_are_no_trap(tmp_path: Path) -> None:
+def test_anchors_of_anchors_are_told_and_cost_nothing(tmp_path: Path) -> None:
     """A hundred aliases that stand for more values than there is time."""
     levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
     before, after = (f"a0: &a0 [{value}]\n{levels}lr: {value}\n" for value in (1, 2))
     changes = compare(tmp_path, {"configs/42.yaml": before}, {"configs/42.yaml": after})
-    assert "training: lr 1 -> 2 (configs/42.yaml)" in said(changes)
+    assert changes.unread == ("configs/42.yaml: YAML aliases that stand for more than 200000 values",)
+
+
+def test_another_config_on_the_command_line_is_compared_by_what_is_in_it(tmp_path: Path) -> None:
+    files = {"configs/a.yaml": "model: {width: 1}\nlog_every: 2\n", "configs/b.yaml": "model: {width: 9}\n"}
+    commands = ("python t.py --config configs/a.yaml", "python t.py --config configs/b.yaml")
+    changes = compare(tmp_path, files, {}, commands)
+    assert said(changes)[0] == "model: model.width 1 -> 9 (configs/a.yaml -> configs/b.yaml)"
+
+
+def test_configs_are_followed_through_those_that_name_them(tmp_path: Path) -> None:
+    files = {
+        "configs/42.yaml": "_base_: common.yaml\n",
+        "configs/common.yaml": "defaults:\n- base_model\n",
+        "configs/base_model.yaml": "model: {width: 1}\n",
+        "configs/other.yaml": "lr: 1\n",
+    }
+    changes = compare(
+        tmp_path, files, {"configs/base_model.yaml": "model: {width: 2}\n", "configs/other.yaml": "lr: 2\n"}
+    )
+    assert said(changes) == ["model: model.width 1 -> 2 (configs/base_model.yaml)"]
+    assert changes.other_configs == ("configs/other.yaml",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        (f"val_ids: {list(range(3000))}\n", f"val_ids: {list(range(2999))}\n", "split: val_ids "),
+        ("seed: 1234567890123456\n", "seed: 1234567890123999\n", "training: seed 1234567890123456 -> 1234567890123999"),
+        ("seed: 3\n", "seed: 3.0\n", None),
+    ],
+)
+def test_long_values_and_long_numbers_are_compared_whole(
+    tmp_path: Path, before: str, after: str, change: str | None
+) -> None:
+    changes = compare(tmp_path, {"configs/42.yaml": before}, {"configs/42.yaml": after})
+    assert [line.startswith(change or "") for line in said(changes)] == ([True] if change else [])
+
+
+def test_a_config_that_is_a_list_is_not_taken_for_compared(tmp_path: Path) -> None:
+    changes = compare(tmp_path, {"configs/42.yaml": "- lr\n"}, {"configs/42.yaml": "- width\n"})
+    assert changes.unread == ("configs/42.yaml: no mapping of settings",)
+
+
+def test_options_with_several_values_and_words_that_begin_with_no() -> None:
+    assert command_settings("python t.py --data a --data b --layers 1 2 3 --normalize --no-amp --non-linear") == {
+        "data": "a, b",
+        "layers": "1 2 3",
+        "normalize": "true",
+        "amp": "false",
+        "non_linear": "true",
+        "program": "python t.py",
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("p = softmax(x, dim=0)", "p = softmax(x, dim=-1)"),
+        ("loss = step(batch)", "loss = train_step(batch)"),
+        ("model = Net()", "model = torch.compile(Net())"),
+    ],
+)
+def test_a_repair_is_no_change_of_a_setting(tmp_path: Path, before: str, after: str) -> None:
+    assert said(compare(tmp_path, {"train.py": f"{before}\n"}, {"train.py": f"{after}\n"})) == []
+
+
+def test_another_loss_function_is_a_change(tmp_path: Path) -> None:
+    files = ("loss = F.cross_entropy(x, y)\n", "loss = F.mse_loss(x, y)\n")
+    changes = compare(tmp_path, {"train.py": files[0]}, {"train.py": files[1]})
+    assert said(changes) == ["objective: loss F.cross_entropy -> F.mse_loss (train.py)"]

@@ -19,6 +19,10 @@ _CHOSEN = re.compile(
     r"(?i)(?:^|_)(?:criterion|loss(?:_?fn|_func)?|optim(?:izer)?|(?:lr_)?scheduler|model|net|metrics?|sampler)$"
 )
 """Names whose constructor is itself a decision."""
+_MADE = re.compile(r"(?:^|\.)[A-Z]\w*$|(?:^|\.)(?:F|functional|optax|optim)\.\w+$")
+"""Constructors, and losses that are functions; `loss = step(batch)` chooses nothing."""
+_PLACES = frozenset({"dim", "axis", "dims", "axes", "keepdim"})
+"""Where a function works, not with what: a wrong one is a bug, and its repair changes no setting."""
 LONGEST = 80  # characters of a value; longer ones are texts, not settings
 
 
@@ -40,7 +44,9 @@ def _of_node(node: ast.AST) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.Call):
         yield from _of_call(node)
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-        yield from ((name, _name(node.value.func)) for name in map(_target, node.targets) if _CHOSEN.search(name))
+        made = _name(node.value.func)
+        if _MADE.search(made):
+            yield from ((name, made) for name in map(_target, node.targets) if _CHOSEN.search(name))
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         yield from _of_defaults(node.args)
 
@@ -54,7 +60,7 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, str]]:
             yield flag.lstrip("-").replace("-", "_"), value
         return
     for keyword in node.keywords:
-        if keyword.arg and (value := _literal(keyword.value)) is not None:
+        if keyword.arg and keyword.arg not in _PLACES and (value := _literal(keyword.value)) is not None:
             yield f"{name}.{keyword.arg}" if name else keyword.arg, value
 
 

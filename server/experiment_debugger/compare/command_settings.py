@@ -22,7 +22,10 @@ _SCRIPT = re.compile(r"[\w./@~-]+\.(?:py|sh|ipynb)$")
 
 def command_settings(command: str) -> dict[str, str]:
     """Settings of a shell command by key; `ValueError` where its quotes do not close."""
-    return dict(_settings(shlex.split(command)))
+    found: dict[str, str] = {}
+    for key, value in _settings(shlex.split(command)):
+        found[key] = f"{found[key]}, {value}" if key in found else value  # an option that is given twice
+    return found
 
 
 def _settings(command: list[str]) -> Iterator[tuple[str, str]]:
@@ -38,6 +41,8 @@ def _settings(command: list[str]) -> Iterator[tuple[str, str]]:
             key, value = option[1].replace("-", "_"), option[2]
             if value is None:
                 value = rest.pop(0) if rest and _is_value(rest[0], launcher) else "true"
+                while _is_number(value.rpartition(" ")[2]) and rest and _is_number(rest[0]):  # --layers 1 2 3
+                    value = f"{value} {rest.pop(0)}"
             if key == "m" and launcher:
                 program, launcher = [*program, value], ""
             else:
@@ -66,6 +71,6 @@ def _is_number(word: str) -> bool:
 
 def _switched(key: str, value: str) -> tuple[str, str]:
     """--no-amp is amp=false."""
-    if value == "true" and (found := re.fullmatch(r"no_?(\w+)", key)):
-        return found[1].lstrip("_"), "false"
+    if value == "true" and (found := re.fullmatch(r"no_(\w+)", key)):
+        return found[1], "false"
     return key, value

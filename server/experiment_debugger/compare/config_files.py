@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from experiment_debugger import git
 from experiment_debugger.readers.configs import DEEPEST, LARGEST_CONFIG, read_settings
 
-MOST_PARTS = 2000
-"""Parts of one value that are compared; what has more is data."""
+MOST_STEPS = 4
+"""How far configs are followed that name others."""
+MOST_CONFIGS = 3000
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 _NO_CONFIG = re.compile(
     r"(?i)(?:^|/)(?:package(?:-lock)?\.json|tsconfig\w*\.json|pyproject\.toml|pixi\.toml|poetry\.toml|codecov\.ya?ml|mkdocs\.ya?ml"
@@ -32,12 +32,26 @@ def is_config(path: str) -> bool:
     return path.endswith(SUFFIXES) and not _NO_CONFIG.search(path)
 
 
-def of_the_run(changed: Iterable[str], known: Collection[str], texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(configs of the run, other configs) among the changed ones: known, or named in one of the texts."""
+def of_the_run(root: Path, commit: str, known: Collection[str], texts: Iterable[str]) -> set[str]:
+    """The configs of a run at a commit: the known ones, and those that a text or one of them names, step by step."""
+    every = [path for path in git.paths(root, "ls-tree", "-r", "-z", "--name-only", commit) if is_config(path)]
+    own, new = set(known), set(known)
     said = "\n".join(texts)
-    configs = [path for path in changed if is_config(path) or path in known]
-    own = [path for path in configs if path in known or _is_named(path, said)]
-    return own, [path for path in configs if path not in own]
+    for _ in range(MOST_STEPS):
+        said += "\n".join(text_at(root, commit, path) or "" for path in new if path.endswith(SUFFIXES))
+        new = {path for path in every[:MOST_CONFIGS] if path not in own and _is_named(path, said)}
+        if not new:
+            break
+        own |= new
+    return own
+
+
+def text_at(root: Path, commit: str, path: str) -> str | None:
+    """A tracked text file at a commit; None where there is none, or a larger one than configs are."""
+    size = git.output(root, "cat-file", "-s", f"{commit}:{path}")
+    if size is None or int(size) > LARGEST_CONFIG:
+        return None
+    return git.output(root, "cat-file", "blob", f"{commit}:{path}")
 
 
 def _is_named(path: str, text: str) -> bool:
@@ -46,8 +60,8 @@ def _is_named(path: str, text: str) -> bool:
     group, stem = re.escape(pure.parent.name), re.escape(pure.stem)
     as_file = rf"(?<![\w-])(?:{re.escape(path)}|{re.escape(pure.name)})(?![\w-])"
     as_group = rf"(?<![\w-]){group}(?:@[\w.]+)?\s*(?::|=|/)\s*[\"']?{stem}(?![\w-])" if group else as_file
-    as_name = rf"--config[-_]name[ =]{stem}(?![\w-])"
-    return re.search(f"{as_file}|{as_group}|{as_name}", text) is not None
+    as_name = rf"--config[-_]name[ =]{stem}(?![\w-])|^[ \t]*-[ \t]+[\"']?(?:[\w/]+/)?{stem}[\"']?[ \t]*$"
+    return re.search(f"{as_file}|{as_group}|{as_name}", text, re.MULTILINE) is not None
 
 
 def settings_at(root: Path, commit: str, path: str) -> dict[str, Any] | str | None:
@@ -61,9 +75,10 @@ def settings_at(root: Path, commit: str, path: str) -> dict[str, Any] | str | No
     if "\ufffd" in text or "\0" in text:
         return "no UTF-8 text"
     try:
-        return _toml(text) if path.endswith(".toml") else read_settings(text, path)
+        found = _toml(text) if path.endswith(".toml") else read_settings(text, path)
     except (ValueError, RecursionError) as problem:
         return str(problem)[:160]
+    return found if found or not text.strip() else "no mapping of settings"
 
 
 def _toml(text: str) -> dict[str, Any]:
@@ -93,24 +108,17 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable
 
 def plain(value: Any) -> str:
     """A value as text, the same for each spelling of it: 1e-4 and 0.0001, true and True, 3 and "3"."""
-    return _plain(value, [MOST_PARTS])
-
-
-def _plain(value: Any, left: list[int]) -> str:
-    """As `plain`, with as many parts as are left: YAML anchors can make a short file endless."""
-    left[0] -= 1
-    if left[0] < 0:
-        return "..."
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_plain(one, left) for one in value[: left[0] + 1])}]"
+        return f"[{', '.join(map(plain, value))}]"
     if isinstance(value, dict):
-        items = islice(value.items(), left[0] + 1)
-        return f"{{{', '.join(sorted(f'{key}: {_plain(one, left)}' for key, one in items))}}}"
+        return f"{{{', '.join(sorted(f'{key}: {plain(one)}' for key, one in value.items()))}}}"
     text = str(value).strip()
     if text.lower() in {"true", "false"}:
         return text.lower()
     if value is None or text.lower() in {"null", "~"}:
         return "null"
+    if re.fullmatch(r"[-+]?\d+", text):
+        return str(int(text))
     try:
         return f"{float(text):.12g}" if re.fullmatch(r"[-+]?[\d._]+(?:[eE][-+]?\d+)?", text) else text
     except ValueError:

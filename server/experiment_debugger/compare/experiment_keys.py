@@ -14,17 +14,18 @@ Group = Literal["model", "data", "split", "objective", "metric", "training", "ne
 
 _WORDS: dict[Group, str] = {
     "neutral": r"""
+        eval_accumulation_steps \w+_full_eval
         (\w+_)?num_?workers workers(_per_gpu)? pin_memory prefetch\w* persistent_workers
         (output|out|log|logs|logging|save|ckpt|checkpoint|cache|work|run|tensorboard|tb|result|results|tmp|hub|artifact)_?(dir|path|folder|root|dirname)
-        (log|logging|print|save|eval|evaluation|val|checkpoint|ckpt|test|display|vis|report|snapshot)(_(every|interval|freq|frequency|steps|epochs|iters?|period|strategy|n_steps))+
-        (\w+_)?(interval|freq|frequency) every_n_(train_)?(steps|epochs) log_every\w* save_every\w*
-        eval_every\w* check_val_every_n_epoch val_check_interval limit_val_batches num_sanity_val_steps
+        (\w+_)?(log|logging|print|save|eval|evaluation|val|checkpoint|ckpt|test|display|vis|report|snapshot)(_(every|interval|freq|frequency|steps|epochs|iters?|period|strategy|n_steps))+
+        every_n_(train_)?(steps|epochs) log_every\w* save_every\w*
+        eval_every\w* check_val_every_n_epoch val_check_interval num_sanity_val_steps
         save_total_limit save_top_k save_last always_save_checkpoint (run_)?name exp(eriment)?_name job_name
         tags? notes project entity group_name comment description report_to wandb\w* mlflow\w* tensorboard
         logger logging log_level verbos\w* quiet debug progress_bar\w* disable_tqdm enable_progress_bar device
         cuda gpu_ids? local_rank master_(addr|port) port host rdzv\w* timeout\w* ddp_timeout
         (torch_)?compile\w* gradient_checkpointing\w* activation_checkpointing\w* attn_implementation
-        use_flash\w* flash_attn\w* resume\w* overwrite_output_dir push_to_hub hub_\w+ nccl\w* benchmark
+        use_flash\w* flash_attn\w* resume\w* overwrite_output_dir push_to_hub hub_\w+ nccl\w*
         cudnn_benchmark (\w+_)?find_unused_parameters static_graph empty_cache\w* profile\w*
         (per_device_)?(eval|val|test|valid)_batch_?size per_device_eval_batch_size allgather\w*
         reduce_bucket\w* overlap_comm contiguous_gradients offload\w* wall_clock_breakdown steps_per_print
@@ -47,6 +48,7 @@ _WORDS: dict[Group, str] = {
         (n_|num_)?folds? fold_\w+ cv test_size stratif\w*
     """,
     "metric": r"""
+        limit_(val|test)_batches
         metrics? (eval_|val_|best_)?metric\w* metric_for_best_model greater_is_better monitor(_mode)? average
         averaging top_?k(_acc\w*)? eval_(fn|func|type|protocol|tasks?) ignore_in_eval threshold num_beams
         max_new_tokens generation_\w+
@@ -118,8 +120,10 @@ def group_of(key: str) -> Group:
     """What a setting decides; `unknown` where neither its name nor its sections tell."""
     *sections, name = _parts(key)
     section = _section_of(sections)
+    if own_eval := _of_evaluation(sections, name):
+        return own_eval
     if name.lower() in _LABELS and section is not None:
-        return section
+        return "unknown" if sections[-1].lower() == "env" else section  # of variables, or the world of an agent
     own = _first(_NAMES, name)
     if own is None:
         return section or "unknown"
@@ -129,7 +133,13 @@ def group_of(key: str) -> Group:
         return section  # model.max_length
     if section == "training" and own != "neutral" and not sections[-1].lower().startswith("train"):
         return section  # optimizer.alpha; but train.dataset is of the data
-    return section if section == "neutral" and own != "training" else own
+    return own
+
+
+def _of_evaluation(sections: list[str], name: str) -> Group | None:
+    """How fast it is evaluated is nobody's concern: eval.batch_size."""
+    held = any(re.fullmatch(r"(?i)eval(uation)?|val(idation)?|test", word) for word in sections)
+    return "neutral" if held and re.search(r"(?i)batch_?size|accumulat|workers", name) else None
 
 
 def _parts(key: str) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from experiment_debugger import git
 from experiment_debugger.compare.code_settings import code_settings
 from experiment_debugger.compare.command_settings import command_settings
-from experiment_debugger.compare.config_files import differences, of_the_run, settings_at
+from experiment_debugger.compare.config_files import SUFFIXES, differences, is_config, of_the_run, settings_at
 from experiment_debugger.compare.experiment_keys import Group, group_of
 
 CODE = (".py", ".sh", ".sbatch", ".slurm", ".cu", ".cuh", ".c", ".cc", ".cpp", ".h", ".pyx", ".ipynb", ".jl", ".rs")
@@ -55,11 +55,14 @@ def experiment_changes(
 ) -> ExperimentChanges:
     """Compare two commits. `configs` are known to be the run's, `texts` may name more, `commands` are the two lines."""
     changed = git.paths(root, "diff", "--name-only", "--no-renames", "-z", before, after)
-    own, others = of_the_run(changed, configs, texts)
+    mine = of_the_run(root, before, configs, said := [*texts]) | of_the_run(root, after, configs, said)
+    candidates = [path for path in changed if path.endswith(SUFFIXES) and (is_config(path) or path in configs)]
+    own = [path for path in candidates if path in mine]
+    others = [path for path in candidates if path not in mine]
     unread: list[str] = []
     settings = [
         *_in_configs(root, before, after, own, unread),
-        *_on_command_line(commands, unread),
+        *_on_command_line(root, before, after, commands, unread),
         *_in_code(root, before, after, [path for path in changed if path.endswith(".py")], unread),
     ]
     compared = [*own, *(path for path in configs if path not in own and _is_tracked(root, after, path))]
@@ -83,7 +86,9 @@ def _in_configs(root: Path, before: str, after: str, paths: list[str], unread: l
         yield from (SettingChange(key, was, now, group_of(key), path) for key, was, now in differences(old, new))
 
 
-def _on_command_line(commands: tuple[str | None, str | None], unread: list[str]) -> Iterator[SettingChange]:
+def _on_command_line(
+    root: Path, before: str, after: str, commands: tuple[str | None, str | None], unread: list[str]
+) -> Iterator[SettingChange]:
     if commands[0] is None or commands[1] is None:
         return
     try:
@@ -92,7 +97,13 @@ def _on_command_line(commands: tuple[str | None, str | None], unread: list[str])
         unread.append(f"{ON_COMMAND_LINE}: {problem}")
         return
     for key, was, now in differences(old, new):
-        yield SettingChange(key, was, now, "neutral" if key == "config" else group_of(key), ON_COMMAND_LINE)
+        sides = [settings_at(root, commit, name) if name else None for commit, name in ((before, was), (after, now))]
+        if all(isinstance(side, dict) for side in sides):  # another config file: what matters is what is in it
+            first, second = (side for side in sides if isinstance(side, dict))
+            place = f"{was} -> {now}"
+            yield from (SettingChange(name, a, b, group_of(name), place) for name, a, b in differences(first, second))
+        else:
+            yield SettingChange(key, was, now, group_of(key), ON_COMMAND_LINE)
 
 
 def _in_code(root: Path, before: str, after: str, paths: list[str], unread: list[str]) -> Iterator[SettingChange]:

@@ -17,6 +17,7 @@ from experiment_debugger.yaml_text import parse_yaml
 LARGEST_CONFIG = 1 << 20  # bytes
 DEEPEST = 12
 MOST_ALIASES = 200  # YAML aliases; more is an anchor bomb, not a config
+MOST_VALUES = 200_000  # aliases of aliases grow exponentially: a hundred of them can stand for more than fit anywhere
 KEY_SETTINGS = re.compile(
     r"(?:^|[._-])(?:lr|learning_rate|batch_size|micro_batch_size\w*|global_batch_size|train_batch_size|per_device_\w*batch_size"
     r"|gradient_accumulation(?:_steps)?|accumulate_grad_batches|max_steps|num_train_epochs|max_epochs|epochs|num_epochs|warmup(?:_steps|_ratio)?"
@@ -65,7 +66,21 @@ def _parse(text: str, name: str) -> Any:
 def _parse_yaml(text: str) -> Any:
     if len(re.findall(r"(?m)(?:^|[\s\[,{])\*\w", text)) > MOST_ALIASES:
         raise ValueError("too many YAML aliases")
-    return parse_yaml(text)
+    value = parse_yaml(text)
+    if _expanded(value, {}) > MOST_VALUES:
+        raise ValueError(f"YAML aliases that stand for more than {MOST_VALUES} values")
+    return value
+
+
+def _expanded(value: Any, known: dict[int, float]) -> float:
+    """How many values there are once every alias is written out; what holds itself is endless."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = float("inf")
+        children = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_expanded(child, known) for child in children)
+    return known[id(value)]
 
 
 def _dotted(value: Any, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
