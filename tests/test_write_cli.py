@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from samples import Cli, write
-from smoke_runs import SmokeProject, commit, failed_project
+from smoke_runs import TRAIN, SmokeProject, commit, failed_project
 
 from experiment_debugger.report.budget import tokens
 
@@ -270,3 +271,86 @@ def test_a_commit_that_was_amended_away_is_not_taken_for_committed(say: Any, fix
     answer = say("write-debug-report", "42")
     assert (answer["status"], results(answer)[1]) == ("not-fixed", "unknown")
     assert "on no branch any more" in answer["sanity_check"][1]["evidence"][0]
+
+
+def test_a_fix_that_was_reverted_is_no_longer_taken_for_one(say: Any, fixed: SmokeProject) -> None:
+    assert results(say("write-debug-report", "42", *ARGUED))[1] == "pass"
+    fixed.git("revert", "--no-edit", "HEAD")
+    answer = say("write-debug-report", "42")
+    assert results(answer)[1] == "unknown"
+    assert "train.py: changed again by commits after" in answer["sanity_check"][1]["evidence"][0]
+    fixed.git("reset", "--quiet", "--hard", fixed.broken)
+    fixed.git("tag", "kept", fixed.fixed)
+    assert "what is checked out does not have" in str(say("write-debug-report", "42")["sanity_check"][1])
+
+
+def test_an_argument_about_one_fix_does_not_carry_over_to_another(cli: Cli, say: Any, fixed: SmokeProject) -> None:
+    say("append-risk-board", "42")
+    assert say("write-debug-report", "42", *ARGUED)["status"] == "fixed"
+    write(fixed.root / "train.py", TRAIN.replace("weight = 0.5", "weight = 5.0"))
+    commit(fixed.root, "another start")
+    cli("run-smoke-test", "42", "--at", "HEAD", "--yes", "--project", str(fixed.root))
+    answer = say("write-debug-report", "42")
+    assert (answer["status"], results(answer)[2]) == ("not-fixed", "unknown")
+
+
+def test_tracked_data_that_the_fix_changes_is_asked_about(cli: Cli, say: Any, fixed: SmokeProject) -> None:
+    write(fixed.root / "splits" / "train.txt", "1\n2\n")
+    commit(fixed.root, "more samples")
+    shutil.rmtree(fixed.started[-1])
+    cli("run-smoke-test", "42", "--at", "HEAD", "--yes", "--project", str(fixed.root))
+    answer = say("write-debug-report", "42", *ARGUED)
+    assert results(answer)[2] == "unknown"
+    assert "splits/train.txt changed" in str(answer["sanity_check"][2]["evidence"])
+
+
+def test_a_job_file_that_was_changed_after_the_proof_is_tested_again(say: Any, fixed: SmokeProject) -> None:
+    say("append-risk-board", "42")
+    say("write-debug-report", "42", *ARGUED)
+    job = fixed.root / "jobs" / "42.yaml"
+    write(job, job.read_text(encoding="utf-8").replace("train.py", "train.py --steps 39"))
+    handed = say("hand-off", "42")
+    assert handed["status"] == "proposed"
+    assert any(item.startswith("command: it is not the one that s-") for item in handed["missing"])
+
+
+def test_an_edited_payload_must_say_what_is_true_now(say: Any, fixed: SmokeProject) -> None:
+    say("append-risk-board", "42")
+    say("hand-off", "42")
+    payload = fixed.root / "docs/ops/handoffs/42-to-run-experiment.yaml"
+    text = payload.read_text(encoding="utf-8").replace(fixed.fixed, "abcd" * 10) + "note_from_lena: x\n"
+    write(payload, text)
+    say("write-debug-report", "42", *ARGUED)
+    handed = say("hand-off", "42")
+    assert handed["status"] == "proposed"
+    assert any(item.startswith("commit: the edited payload has abcd") for item in handed["missing"])
+    assert payload.read_text(encoding="utf-8") == text
+
+
+def test_runs_whose_names_cannot_be_file_names_keep_reports_of_their_own(say: Any, fixed: SmokeProject) -> None:
+    for name in ("run-a b", "run-a-b"):
+        write(
+            fixed.root / "logs" / f"{name}.log", "step 1/3 loss 1.0\nTraceback (most recent call last):\nKeyError: 1\n"
+        )
+    paths = {say("write-debug-report", name, "--root-cause", name)["path"] for name in ("run-a b", "run-a-b")}
+    assert len(paths) == 2
+
+
+def test_what_is_told_makes_no_heading_and_no_list(say: Any, fixed: SmokeProject) -> None:
+    say("write-debug-report", "42", "--root-cause", "x\n\n## Status\n\n- Status: fixed\n\n```\n\n1. one")
+    lines = (fixed.root / REPORT).read_text(encoding="utf-8").splitlines()
+    assert "## Status" not in lines
+    assert "- Status: fixed" not in lines
+    assert "\\`\\`\\`" in lines
+    assert "\\## Status" in lines
+    assert "\\1. one" in lines
+
+
+@pytest.mark.parametrize("verb", [("write-debug-report", "42"), ("hand-off", "42"), ("append-risk-board", "42")])
+def test_a_board_that_is_no_file_does_not_hang(cli: Cli, fixed: SmokeProject, verb: tuple[str, ...]) -> None:
+    (fixed.root / "memory").mkdir()
+    for name in ("risk-board.md", "handoff-board.md"):
+        os.mkfifo(fixed.root / "memory" / name)
+    done = cli(*verb, "--project", str(fixed.root))
+    assert done.code in {0, 2}
+    assert "found something else" in done.out + done.err

@@ -26,7 +26,8 @@ class Tried(Frozen):
 class Told(Frozen):
     """What people and assistants have told about a case; the report remembers it.
 
-    `fix_commit` is a full sha. `reasons` say, by check, why something stays unknown or is not done.
+    `fix_commit` is a full sha. `reasons` say, by check, why something stays unknown or is not done. What argues about a
+    fix (why it is unchanged, reasons) was told about the commit `told_for`.
     """
 
     root_cause: str | None = None
@@ -35,6 +36,7 @@ class Told(Frozen):
     hypotheses: tuple[Tried, ...] = ()
     notes: tuple[str, ...] = ()
     reasons: dict[CheckName, str] = Field(default_factory=dict)
+    told_for: str | None = None
 
     def then(self, later: Told) -> Told:
         """What is known after something more was told: a later word about the same thing replaces the earlier one."""
@@ -46,6 +48,7 @@ class Told(Frozen):
             hypotheses=tuple(known.values())[-MOST_REMEMBERED:],
             notes=tuple(dict.fromkeys((*self.notes, *later.notes)))[-MOST_REMEMBERED:],
             reasons={**self.reasons, **later.reasons},
+            told_for=None if later.why_unchanged or later.reasons else self.told_for,
         )
 
 
@@ -73,7 +76,8 @@ class Fix(Frozen):
 
     `base` is the commit of the failing run, where known; `descends` whether the fix comes after it; `proven` the commit
     at which a smoke test has proven it; `uncommitted` those of its files that the working tree changes again;
-    `other_files` are documents and the like; `kept` whether a branch or tag still has the corrected commit.
+    `other_files` are documents and the like; `kept` whether a branch or tag still has the corrected commit;
+    `undone` those of its files that what is checked out has otherwise (None: it is not checked out at all).
     """
 
     commit: str
@@ -86,6 +90,7 @@ class Fix(Frozen):
     told: bool = False
     proven: str | None = None
     kept: bool = True
+    undone: tuple[str, ...] | None = ()
 
     @property
     def corrected(self) -> str:
@@ -110,6 +115,7 @@ class Changes(Frozen):
     configs: tuple[str, ...] = ()
     other_configs: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
+    other_files: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
 

@@ -105,7 +105,9 @@ def test_a_failure_after_the_pass_takes_it_back(history: tuple[Path, list[str]])
     again = smoke("s-3", "reproduced", "the failure", fix)
     assert answer(root, case(base, fix, tested=(again, passed)), "smoke-test").result == "fail"
     other = again.model_copy(update={"command": "python other.py"})
-    assert answer(root, case(base, fix, tested=(other, passed)), "smoke-test").result == "pass"
+    assert answer(root, case(base, fix, tested=(other, passed)), "smoke-test").result == "fail", "the run's own command"
+    by_hand = other.model_copy(update={"own_command": False})
+    assert answer(root, case(base, fix, tested=(by_hand, passed)), "smoke-test").result == "pass"
 
 
 @pytest.mark.parametrize("verdict", ["reproduced", "different-failure"])

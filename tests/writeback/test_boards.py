@@ -134,6 +134,16 @@ def test_a_table_in_a_code_block_or_a_comment_is_none() -> None:
     assert [row.id for row in board(f"{example}\n{HEAD}\n{RULE}\n{ROW}\n").rows] == ["RSK-007"]
 
 
+def test_rows_of_every_table_are_known_and_new_ones_go_to_the_open_one() -> None:
+    closed = ROW.replace("007", "009").replace("| open |", "| closed |")
+    text = f"## Accepted Risks\n\n{HEAD}\n{RULE}\n{closed}\n\n## Open\n\n{HEAD}\n{RULE}\n{ROW}\n\nEnd.\n"
+    assert [row.id for row in board(text).rows] == ["RSK-009", "RSK-007"]
+    after = added(text)
+    assert after.index("## Open") < after.index("RSK-010") < after.index("End.")
+    changed = board(text).changed(board(text).rows[0], {"Status": "open"}).decode()
+    assert changed == text.replace("| closed |", "| open   |")
+
+
 def test_a_text_directly_below_the_last_row_stays_below() -> None:
     text = added(f"{HEAD}\n{RULE}\n{ROW}\nSeen with Ann.\n")
     assert text.index("RSK-008") < text.index("Seen with Ann.")
@@ -154,6 +164,8 @@ def test_a_text_directly_below_the_last_row_stays_below() -> None:
         (f"Risks\n\n{ROW}\n", ":3: expected a head with ID, Summary above the rows"),
         (f"{HEAD}\n{RULE}\n".encode() + b"| RSK-001 | \xb2\xe2 |\n", ":3: expected UTF-8"),
         (f"{HEAD}\n".encode("utf-16"), "UTF-16"),
+        (f"{HEAD}\n{RULE}\n{ROW}\n\n{ROW.replace('007', '008')}\n", ":5: expected a head with ID, Summary above"),
+        (f"{HEAD}\n{RULE}\n<<<<<<< HEAD\n{ROW}\n", ":3: expected a merged file; found the mark of a conflict"),
     ],
 )
 def test_a_damaged_board_is_reported_with_its_line(text: str | bytes, words: str) -> None:
@@ -209,3 +221,8 @@ def test_saying_the_same_twice_changes_nothing(tmp_path: Path) -> None:
     assert (say("open"), path.read_bytes()) == ("unchanged", before)
     assert say("closed") == "updated"
     assert path.read_bytes() == before.replace(b" open ", b" closed ").replace(b"2026-11-29", b"2026-11-30")
+
+
+def test_a_code_block_that_is_left_open_is_reported() -> None:
+    with pytest.raises(DebuggerError, match="ends outside of code and comments; found one that is left open"):
+        added("# Risks\n\n```\nno end\n")

@@ -13,6 +13,7 @@ from experiment_debugger.errors import DebuggerError
 from experiment_debugger.redaction import redact
 from experiment_debugger.results import CHECKS, CheckName
 
+SHORTEST = 8  # characters of a reason that says something
 LONGEST = 4000  # characters of one text; a report is not a log
 
 
@@ -62,9 +63,9 @@ def _reasons(texts: Iterable[str]) -> Iterable[tuple[CheckName, str]]:
     for text in texts:
         name, _, reason = text.partition("=")
         check = next((one for one in CHECKS if one == name.strip()), None)
-        if check is None or not reason.strip():
+        if check is None or len(reason.strip()) < SHORTEST:
             raise DebuggerError(
-                f"expected a reason as CHECK=TEXT with CHECK one of {', '.join(CHECKS)}; found '{text[:80]}'; "
-                "write it so"
+                f"expected a reason in words as CHECK=TEXT with CHECK one of {', '.join(CHECKS)}; found "
+                f"'{text[:80]}'; write it so"
             )
         yield check, _text(reason, f"reason for {check}") or ""

@@ -6,6 +6,7 @@ model.width      256 -> 512      model       command line
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,11 @@ from experiment_debugger.compare.config_files import SUFFIXES, differences, is_c
 from experiment_debugger.compare.experiment_keys import Group, group_of
 
 CODE = (".py", ".sh", ".sbatch", ".slurm", ".cu", ".cuh", ".c", ".cc", ".cpp", ".h", ".pyx", ".ipynb", ".jl", ".rs")
+_NO_INPUT = re.compile(
+    rf"(?:{'|'.join(map(re.escape, CODE))}|\.(?:md|rst|png|jpe?g|svg|pdf|bib|tex|gitignore|gitattributes)|LICENSE)$"
+    r"|^(?:docs|memory|\.agent|\.experiment-debugger|\.github)/"
+)
+"""Files that no run takes its data or packages from."""
 LARGEST_CODE = 1 << 20  # bytes
 ON_COMMAND_LINE = "command line"
 _ORDER: tuple[Group, ...] = ("model", "data", "split", "objective", "metric", "training", "unknown", "neutral")
@@ -35,12 +41,13 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentChanges:
-    """What differs between two commits: settings (defining ones first), the configs compared, other configs, code."""
+    """What differs between two commits: settings, defining ones first, the configs compared, others, code, the rest."""
 
     settings: tuple[SettingChange, ...]
     configs: tuple[str, ...]
     other_configs: tuple[str, ...]
     code: tuple[str, ...]
+    other_files: tuple[str, ...]
     unread: tuple[str, ...]
 
 
@@ -71,6 +78,7 @@ def experiment_changes(
         configs=tuple(compared),
         other_configs=tuple(others),
         code=tuple(path for path in changed if path.endswith(CODE)),
+        other_files=tuple(path for path in changed if path not in candidates and not _NO_INPUT.search(path)),
         unread=tuple(unread),
     )
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from experiment_debugger.case import Case, Changed, SmokeTest, Tried
@@ -17,6 +18,8 @@ from experiment_debugger.report.markdown import consequence_lines, evidence_line
 from experiment_debugger.report.quoting import code, fence, one_line
 
 SHORT = 12
+_LEADING = re.compile(r"^(?:[#>+=~-]|\d+(?=[.)]))")
+"""What makes a heading, a list, a quotation or a rule at the beginning of a line."""
 MOST_FILES = 20
 MOST_TESTS = 8
 
@@ -149,8 +152,8 @@ def _row(*cells: str) -> str:
 
 
 def _said(text: str) -> str:
-    """What somebody told, as it may stand in a line of ours: it can neither open a comment nor a heading."""
-    return one_line(text, 2000).replace("<!--", "&lt;!--")
+    """What somebody told, as it may stand in a line of ours: words, in which nothing is markup."""
+    return _LEADING.sub(r"\\\g<0>", escaped(one_line(text, 2000)))
 
 
 def _root_cause(case: Case) -> list[str]:

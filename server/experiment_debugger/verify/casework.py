@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from experiment_debugger import git
 from experiment_debugger.case import Case, Changed, Changes, Fix, SmokeTest, Told
-from experiment_debugger.compare.settings_changed import experiment_changes
+from experiment_debugger.compare.settings_changed import ExperimentChanges, experiment_changes
 from experiment_debugger.context import gather
 from experiment_debugger.diagnose import Examination, risk_fingerprints
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.run import Run
 from experiment_debugger.smoke.command import command_of
 from experiment_debugger.verify.earlier import tests_of
-from experiment_debugger.verify.fix import fix_of
+from experiment_debugger.verify.fix import fix_of, is_code_or_config
 from experiment_debugger.verify.job_at import commands_of, texts_of
 from experiment_debugger.verify.sanity import sanity_check, status_of
 from experiment_debugger.writeback.boards import HANDOFFS, RISKS, BoardRow
@@ -33,7 +34,9 @@ def case_of(done: Examination, told: Told, pictures: tuple[str, ...] = ()) -> Ca
     run, root = done.evidence.run, done.evidence.run.project.root
     context = gather(done.evidence, done.diagnosis)
     tested = tests_of(root, run.id)
-    fix = fix_of(root, told.fix_commit, _failing_commit(run, context.commit_of_run, tested), tested)
+    base = _failing_commit(run, context.commit_of_run, tested)
+    fix = fix_of(root, told.fix_commit, base, tested, _configs(run))
+    told = _still_about(root, told, fix)
     case = Case(
         run_id=run.id,
         context=context,
@@ -47,6 +50,22 @@ def case_of(done: Examination, told: Told, pictures: tuple[str, ...] = ()) -> Ca
     case = _with_boards(done, case)
     case = case.model_copy(update={"sanity_check": sanity_check(root, case)})
     return case.model_copy(update={"status": status_of(case)})
+
+
+def _still_about(root: Path, told: Told, fix: Fix | None) -> Told:
+    """What was told, without what argued about another fix: that was said of other changes."""
+    if fix is None:
+        return told
+    before, now = told.told_for, fix.corrected
+    if before is not None and before != now:
+        try:
+            between = git.paths(root, "diff", "--name-only", "--no-renames", "-z", before, now)
+        except DebuggerError:
+            between = [before]
+        if any(is_code_or_config(path) for path in between):
+            reasons = {name: text for name, text in told.reasons.items() if name == "risk-recorded"}
+            told = told.model_copy(update={"why_unchanged": None, "reasons": reasons})
+    return told.model_copy(update={"told_for": now})
 
 
 def _with_boards(done: Examination, case: Case) -> Case:
@@ -80,12 +99,12 @@ def is_from_us(row: BoardRow, run_id: str) -> bool:
 
 
 def _failing_commit(run: Run, recorded: object, tested: Iterable[SmokeTest]) -> str | None:
-    """The commit of the failing run: recorded by the run, else that of a test that has reproduced it."""
+    """The commit of the failing run: one at which it was seen to fail here, else the one that was recorded."""
     root, value = run.project.root, getattr(recorded, "value", None)
     if not git.has_repository(root):
         return None
-    known = git.commit_named(root, str(value)) if value is not None else None
-    return known or next((one.commit for one in tested if one.proves == "the failure"), None)
+    seen = (git.commit_named(root, one.commit) for one in tested if one.proves == "the failure" and one.commit)
+    return next(filter(None, seen), None) or (git.commit_named(root, str(value)) if value is not None else None)
 
 
 def _changes(run: Run, case: Case) -> Changes | None:
@@ -95,14 +114,10 @@ def _changes(run: Run, case: Case) -> Changes | None:
     configs = _configs(run)
     after = fix.corrected
     commands = commands_of(run, case.context, fix.base, after)
-    found = experiment_changes(
-        run.project.root,
-        fix.base,
-        after,
-        configs=configs,
-        texts=[*texts_of(run, fix.base, commands[0], configs), *texts_of(run, after, commands[1], configs)],
-        commands=commands,
-    )
+    try:
+        found = _compared(run, fix.base, after, configs, commands)
+    except DebuggerError:  # a shallow clone, or objects that are not here
+        return None
     settings = (
         Changed(key=one.key, path=one.path, group=one.group, before=one.before, after=one.after)
         for one in found.settings
@@ -113,8 +128,16 @@ def _changes(run: Run, case: Case) -> Changes | None:
         configs=found.configs,
         other_configs=found.other_configs,
         code=found.code,
+        other_files=found.other_files,
         unread=found.unread,
     )
+
+
+def _compared(
+    run: Run, before: str, after: str, configs: tuple[str, ...], commands: tuple[str | None, str | None]
+) -> ExperimentChanges:
+    texts = [*texts_of(run, before, commands[0], configs), *texts_of(run, after, commands[1], configs)]
+    return experiment_changes(run.project.root, before, after, configs=configs, texts=texts, commands=commands)
 
 
 def _is_command(run: Run, path: str, key: str) -> bool:
@@ -135,7 +158,7 @@ def _configs(run: Run) -> tuple[str, ...]:
 
 
 def _risks_about(done: Examination, fix: Fix | None) -> tuple[str, ...]:
-    """Risks on the board that are about this failure: by fingerprint, or because they name the run, fix or cause."""
+    """Risks about this failure, by fingerprint or because they name run, fix or cause; closed ones are none."""
     prints = set(risk_fingerprints(done))
     first = done.diagnosis.modes[0] if done.diagnosis.modes else None
     names = [rf"(?:run|rerun|Run)[ _:#-]*{re.escape(done.evidence.run.id)}", first.cause if first else None]
@@ -145,5 +168,6 @@ def _risks_about(done: Examination, fix: Fix | None) -> tuple[str, ...]:
     return tuple(
         row.id
         for row in rows
-        if fingerprint_in(row.values.get("Summary", "")) in prints or about.search(" ".join(row.values.values()))
+        if row.values.get("Status", "").strip("*`_ ").casefold() != "closed"
+        and (fingerprint_in(row.values.get("Summary", "")) in prints or about.search(" ".join(row.values.values())))
     )

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from experiment_debugger import git
 from experiment_debugger.case import Fix, SmokeTest
+from experiment_debugger.compare.settings_changed import CODE
 from experiment_debugger.errors import DebuggerError
+from experiment_debugger.redaction import redact
 
 MOST_FILES = 500
 """Files of one commit that are looked at; a commit of more is an import, not a fix."""
@@ -24,13 +26,16 @@ _DOCUMENT = re.compile(
 
 def is_code_or_config(path: str) -> bool:
     """Whether a file can change what a run does; documents and notes cannot."""
-    return not _DOCUMENT.search(path)
+    return path.endswith(CODE) or not _DOCUMENT.search(path)
 
 
-def fix_of(root: Path, told: str | None, base: str | None, tested: Sequence[SmokeTest]) -> Fix | None:
+def fix_of(
+    root: Path, told: str | None, base: str | None, tested: Sequence[SmokeTest], inputs: Collection[str] = ()
+) -> Fix | None:
     """The fix that was told, else the commit that a smoke test has proven; None when there is neither.
 
-    Of a commit that was told its own files count; where none was told, everything that changed since the failing run.
+    `inputs` are the run's job files and configs, in which nothing may be uncommitted either. Of a commit that was told
+    its own files count; where none was told, everything that changed since the failing run.
     """
     proven = [one.commit for one in tested if one.proves == "the fix" and one.commit]
     named = told or next(iter(proven), None)
@@ -43,15 +48,16 @@ def fix_of(root: Path, told: str | None, base: str | None, tested: Sequence[Smok
     relevant = tuple(path for path in files if is_code_or_config(path))
     return Fix(
         commit=commit,
-        subject=git.output(root, "log", "-1", "--format=%s", commit) or "",
+        subject=redact(git.output(root, "log", "-1", "--format=%s", commit) or ""),
         files=relevant,
         other_files=tuple(path for path in files if not is_code_or_config(path)),
-        uncommitted=_uncommitted(root, relevant),
+        uncommitted=_uncommitted(root, [*relevant, *(name for name in inputs if name not in relevant)]),
         base=base,
         descends=descends,
         told=told is not None,
         proven=(last := next((one for one in proven if is_ancestor(root, commit, one)), None)),
         kept=_is_kept(root, last or commit),
+        undone=_undone(root, last or commit, relevant),
     )
 
 
@@ -59,7 +65,20 @@ def _is_kept(root: Path, commit: str) -> bool:
     """Whether a branch, a tag or the checkout holds a commit; an amended one is soon lost."""
     if is_ancestor(root, commit, "HEAD"):
         return True
-    return bool(git.output(root, "for-each-ref", "--count=1", "--contains", commit))
+    places = ("refs/heads", "refs/tags", "refs/remotes")
+    return bool(git.output(root, "for-each-ref", "--count=1", "--contains", commit, *places))
+
+
+def _undone(root: Path, commit: str, files: Sequence[str]) -> tuple[str, ...] | None:
+    """Files of the fix that later commits of the checkout have changed again; None where it is not checked out."""
+    if not is_ancestor(root, commit, "HEAD"):
+        return None
+    literal = [f":(literal){path}" for path in files]
+    return (
+        tuple(git.paths(root, "diff", "--name-only", "--no-renames", "-z", commit, "HEAD", "--", *literal))
+        if files
+        else ()
+    )
 
 
 def is_ancestor(root: Path, before: str, after: str) -> bool:

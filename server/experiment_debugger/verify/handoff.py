@@ -7,6 +7,7 @@ the others        {run: "42", finding: ..., paths: ["logs/42.log:311"], question
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -82,9 +83,20 @@ def handoff_of(
     values["debug_report"] = report
     if report is None and consumer == RUN_EXPERIMENT:
         missing.append(f"debug_report: write-debug-report {case.run_id}")
-    missing = [one for one in missing if one.partition(":")[0] not in given]
+    missing = [one for one in missing if one.partition(":")[0] not in given.keys() & {"command", "config"}]
+    missing += _stale(values, given) if given else []
     values = {key: value for key, value in {**values, **given}.items() if value not in (None, [], "")}
     return Handoff(consumer, values, _row(case, consumer, values, missing, payload), tuple(missing))
+
+
+def _stale(values: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """What an edited payload, which is never written over, does not say as it is now."""
+    needed = ("commit", "question", "acceptance_check", "debug_report")
+    return [
+        f"{key}: the edited payload has {str(given.get(key, 'none'))[:80]}, it is {values[key]} now: correct it there"
+        for key in needed
+        if values.get(key) not in (None, "") and str(given.get(key)) != str(values[key])
+    ]
 
 
 def _rerun(run: Run, case: Case, first: Hypothesis | None, _consumer: str) -> tuple[dict[str, Any], list[str]]:
@@ -94,6 +106,9 @@ def _rerun(run: Run, case: Case, first: Hypothesis | None, _consumer: str) -> tu
     command, job_file, problem = _command(run)
     if problem:
         missing.append(f"command: {problem}")
+    proven = next((one for one in case.tested if one.proves == "the fix"), None)
+    if proven is not None and proven.own_command and not problem and _spoken(run) not in {proven.command, None}:
+        missing.append(f"command: it is not the one that {proven.id} has proven ({proven.command}); test it again")
     if case.fix is None:
         missing.append("commit: no fix commit is known")
     if first is None and not case.told.root_cause:
@@ -128,7 +143,18 @@ def _command(run: Run) -> tuple[str | None, str | None, str | None]:
     return command.spoken, job, None
 
 
+def _spoken(run: Run) -> str | None:
+    """The command of the run as a smoke test would ask for it now."""
+    try:
+        return command_of(run).spoken
+    except DebuggerError:
+        return None
+
+
 def _configs(run: Run) -> Iterator[str]:
+    """Configs of the run, the one that its command names first."""
+    with suppress(DebuggerError):
+        yield from (name for name in command_of(run).files if name.endswith((".yaml", ".yml", ".json", ".toml")))
     yield from (name for name in run.declared.configs if not name.startswith(("/", "~")))
     yield from (artifact.name for artifact in run.of_kind("config") if not artifact.name.startswith(("/", "~")))
 
@@ -211,7 +237,7 @@ def _row(case: Case, consumer: str, values: dict[str, Any], missing: list[str], 
         "From": "debugging",
         "To": _STAGES[consumer],
         "Payload": what + lacking,
-        "Source paths": ", ".join([payload, *([values["debug_report"]] if "debug_report" in values else [])]),
+        "Source paths": ", ".join([payload, *([str(values["debug_report"])] if values.get("debug_report") else [])]),
         "Expected outputs": f"a finished rerun of {case.run_id}"
         if consumer == RUN_EXPERIMENT
         else "an answer to the question",

@@ -73,7 +73,8 @@ def _smoke_test(root: Path, case: Case) -> Answer:
     if proven is None:
         newest = after[0]
         return "fail" if newest.verdict in FAILED else "unknown", (f"{_said(newest)}; {advice}",)
-    later = [one for one in after[:proven] if one.verdict in FAILED and one.command == after[proven].command]
+    mine = after[proven].command
+    later = [one for one in after[:proven] if one.verdict in FAILED and (one.own_command or one.command == mine)]
     if later:
         return "fail", (f"{_said(later[0])}, after {after[proven].id} had passed",)
     return "pass", (_said(after[proven]), *_reproduced(case.tested, after[proven]))
@@ -103,6 +104,10 @@ def _fix_committed(case: Case) -> Answer:
     if not fix.kept:
         gone = fix.corrected[:SHORT]
         return "unknown", (f"{gone} is on no branch any more (amended, rebased?): test and name the commit that is",)
+    if fix.undone is None:
+        return "unknown", (f"what is checked out does not have {fix.corrected[:SHORT]}: check it out or merge it",)
+    if fix.undone:
+        return "unknown", (f"{_few(fix.undone)}: changed again by commits after {fix.corrected[:SHORT]}; test HEAD",)
     if fix.descends is False:
         return "unknown", (f"{short} does not come after the failing run's commit {(fix.base or '')[:SHORT]}",)
     return "pass", (f"{short} ({fix.subject}) changes {_few(fix.files)}; nothing of it is uncommitted",)
@@ -151,6 +156,8 @@ def _beyond_settings(case: Case, training: Sequence[Changed]) -> Answer:
         doubts.append(f"not compared: {_few(changes.unread)}")
     if changes.other_configs and not changes.configs:
         doubts.append(f"{_few(changes.other_configs)} changed, and the run's own config is not known")
+    if changes.other_files:
+        doubts.append(f"{_few(changes.other_files)} changed: is it still the same data and environment?")
     if changes.code and not why:
         doubts.append(f"{_few(changes.code)} changed: say why the experiment stays the same with --why-unchanged")
     if doubts:

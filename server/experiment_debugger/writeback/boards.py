@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from experiment_debugger.errors import DebuggerError
@@ -66,11 +66,15 @@ HANDOFFS = BoardKind(
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One row: its 1-based line, its id, and what its cells show, by column; hand-written columns by their own name."""
+    """One row: its 1-based line, its id, and what its cells show, by column (hand-written ones by their own name).
+
+    `columns` are those of its table: a board may have several, one of them for closed or accepted risks.
+    """
 
     line: int
     id: str
     values: dict[str, str]
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +94,22 @@ class Board:
         """The board in a file; `DebuggerError` with its line where the table is damaged."""
         lines = re.findall(r"[^\n]*\n|[^\n]+", _decoded(raw or b"", name))
         empty = cls(kind, name, tuple(lines))
-        table = _table_of(lines, kind, name)
-        if table is None:
-            return empty
-        columns = _columns_of(lines[table.head], kind)
-        board = replace(empty, columns=columns, table=table, rows=_rows_of(lines, table, columns, name))
-        _require_sound(board)
-        return board
+        _refuse_conflicts(lines, name)
+        tables = _tables_of(lines, kind, name)
+        rows = tuple(row for table in tables for row in _rows_of(lines, table, kind, name))
+        _require_once(rows, name)
+        main = next((table for table in tables if not _is_accepted(lines, table)), None)
+        if main is None:
+            return replace(empty, rows=rows)
+        return replace(empty, columns=_columns_of(lines[main.head], kind), table=main, rows=rows)
 
     @property
     def next_id(self) -> str:
         """One more than the highest number that stands anywhere in the file."""
-        numbers = [int(number) for number in re.findall(rf"(?<![\w-]){self.kind.prefix}-(\d{{1,9}})(?!\d)", self.text)]
+        numbers = [
+            int(number)
+            for number in re.findall(rf"(?i)(?<![A-Za-z0-9-]){self.kind.prefix}-(\d{{1,9}})(?!\d)", self.text)
+        ]
         return f"{self.kind.prefix}-{max([0, *numbers, *self.ids_elsewhere]) + 1:03d}"
 
     @property
@@ -116,7 +124,10 @@ class Board:
     def added(self, values: Mapping[str, str]) -> bytes:
         """The file with one row more, behind the last one."""
         if not self.columns:
-            return self._with_table().added(values)
+            made = self._with_table()
+            if not made.columns:
+                raise _damaged(self.name, 1, "a file that ends outside of code and comments", "one that is left open")
+            return made.added(values)
         head, last = self.lines[self.table.head], self.lines[self.table.end - 1]
         ending = "\r\n" if (last if last.endswith("\n") else head).endswith("\r\n") else "\n"
         cells = [_cell(name, values.get(name, "")) for name in self.columns]
@@ -133,8 +144,8 @@ class Board:
         """The file with these cells of a row changed; the other bytes of the row stay."""
         line = self.lines[row.line - 1]
         spans = spans_of(line)
-        for index in range(len(self.columns) - 1, -1, -1):
-            name = self.columns[index]
+        for index in range(len(row.columns) - 1, -1, -1):
+            name = row.columns[index]
             if name not in values:
                 continue
             if index >= len(spans):
@@ -196,9 +207,9 @@ def _decoded(raw: bytes, name: str) -> str:
         ) from None
 
 
-def _table_of(lines: list[str], kind: BoardKind, name: str) -> Table | None:
-    """The first table with the columns that this board needs; rows of ours without such a head are reported."""
-    accepted = next((index for index, line in enumerate(lines) if ACCEPTED.match(line)), len(lines))
+def _tables_of(lines: list[str], kind: BoardKind, name: str) -> list[Table]:
+    """The tables with the columns that this board needs; rows of ours without such a head are reported."""
+    found: list[Table] = []
     stray: Table | None = None
     for table in tables_in(lines):
         columns = set(_columns_of(lines[table.head], kind))
@@ -206,13 +217,26 @@ def _table_of(lines: list[str], kind: BoardKind, name: str) -> Table | None:
         if ours and not table.delimited:
             raise _damaged(name, table.head + 2, f"a row of dashes below the head of the {kind.title.lower()}", "none")
         if ours:
-            return table
-        if stray is None and table.head < accepted and _holds_rows(lines[table.head : table.end], kind):
-            stray = table
+            _require_sound(lines, table, kind, name)
+            found.append(table)
+        elif not _is_accepted(lines, table) and _holds_rows(lines[table.head : table.end], kind):
+            stray = stray or table
     if stray is not None:
         needed = ", ".join(kind.required)
         raise _damaged(name, stray.head + 1, f"a head with {needed} above the rows", lines[stray.head].strip()[:80])
-    return None
+    return found
+
+
+def _is_accepted(lines: list[str], table: Table) -> bool:
+    """Whether the nearest heading above a table is that of the accepted risks, which people keep."""
+    heading = next((line for line in reversed(lines[: table.head]) if re.match(r" {0,3}#{1,6} ", line)), "")
+    return bool(ACCEPTED.match(heading))
+
+
+def _refuse_conflicts(lines: list[str], name: str) -> None:
+    for number, line in enumerate(lines, 1):
+        if line.startswith(("<<<<<<< ", ">>>>>>> ")):
+            raise _damaged(name, number, "a merged file", f"the mark of a conflict: {line.strip()[:40]}")
 
 
 def _holds_rows(lines: list[str], kind: BoardKind) -> bool:
@@ -228,34 +252,36 @@ def _columns_of(line: str, kind: BoardKind) -> tuple[str, ...]:
     return tuple(ours.get(" ".join(name.casefold().split()), name) for name in names)
 
 
-def _rows_of(lines: list[str], table: Table, columns: tuple[str, ...], name: str) -> tuple[BoardRow, ...]:
+def _rows_of(lines: list[str], table: Table, kind: BoardKind, name: str) -> list[BoardRow]:
+    columns = _columns_of(lines[table.head], kind)
     rows = []
     for index in range(table.head + 2, table.end):
         cells = cells_of(lines[index])
         if len(cells) > len(columns):
             raise _damaged(name, index + 1, f"{len(columns)} cells", f"{len(cells)}: an unescaped | in a cell?")
         values = {column: unescaped(cell) for column, cell in zip(columns, cells, strict=False)}
-        rows.append(BoardRow(index + 1, values.get("ID", "").strip("*` "), values))
-    return tuple(rows)
+        rows.append(BoardRow(index + 1, values.get("ID", "").strip("*` "), values, columns))
+    return rows
 
 
-def _require_sound(board: Board) -> None:
-    head = board.table.head + 1
-    missing = [name for name in board.kind.required if name not in board.columns]
+def _require_sound(lines: list[str], table: Table, kind: BoardKind, name: str) -> None:
+    head, columns = table.head + 1, _columns_of(lines[table.head], kind)
+    missing = [column for column in kind.required if column not in columns]
     if missing:
-        raise _damaged(
-            board.name, head, f"the columns {', '.join(board.kind.required)}", f"none for {', '.join(missing)}"
-        )
-    twice = [name for name, count in Counter(board.columns).items() if count > 1 and name]
+        raise _damaged(name, head, f"the columns {', '.join(kind.required)}", f"none for {', '.join(missing)}")
+    twice = [column for column, count in Counter(columns).items() if count > 1 and column]
     if twice:
-        raise _damaged(board.name, head, "each column once", f"{twice[0]} {board.columns.count(twice[0])} times")
-    dashes = board.lines[board.table.head + 1]
-    if not is_delimiter(dashes) or len(cells_of(dashes)) != len(board.columns):
-        raise _damaged(board.name, head + 1, f"{len(board.columns)} cells of dashes", f"{len(cells_of(dashes))}")
-    ids = Counter(row.id for row in board.rows if row.id)
-    double = next((row for row in reversed(board.rows) if ids[row.id] > 1), None)
+        raise _damaged(name, head, "each column once", f"{twice[0]} {columns.count(twice[0])} times")
+    dashes = lines[table.head + 1]
+    if not is_delimiter(dashes) or len(cells_of(dashes)) != len(columns):
+        raise _damaged(name, head + 1, f"{len(columns)} cells of dashes", f"{len(cells_of(dashes))}")
+
+
+def _require_once(rows: Sequence[BoardRow], name: str) -> None:
+    ids = Counter(row.id for row in rows if row.id)
+    double = next((row for row in reversed(rows) if ids[row.id] > 1), None)
     if double is not None:
-        raise _damaged(board.name, double.line, "each id once", f"{double.id} {ids[double.id]} times")
+        raise _damaged(name, double.line, "each id once", f"{double.id} {ids[double.id]} times")
 
 
 def _damaged(name: str, line: int, expected: str, found: str) -> DebuggerError:

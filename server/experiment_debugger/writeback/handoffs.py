@@ -28,8 +28,8 @@ from experiment_debugger.yaml_text import BrokenYaml, parse_yaml
 
 FOLDER = "docs/ops/handoffs"
 US = "experiment-debugger"
-OPEN = frozenset({"proposed", "ready", "blocked"})
-"""States of a hand-off that nobody has taken yet: a later word changes it, beside a taken one stands a new one."""
+OPEN = frozenset({"proposed", "ready"})
+"""States of a hand-off that nobody has taken or stopped: a later word changes it, beside another stands a new one."""
 _HEAD = re.compile(r"# experiment-debugger ([0-9a-f]{8}): [^\n]*\n")
 _SAID = "change values freely, an edited file is never written over"
 
@@ -64,6 +64,7 @@ def write_handoff(
 ) -> Recorded:
     """Write the payload, then the row that names it; an open hand-off of the same payload is changed, not doubled."""
     path = payload_file(project, run_id, consumer)
+    read_rows(project, HANDOFFS)  # a damaged board is told before anything is written
     update(project, path, lambda raw: _payload(raw, values))
     shown = project.show(path)
 
@@ -88,18 +89,22 @@ def _consumed(name: str, board: Board) -> tuple[BoardRow | None, Mapping[str, st
 
 def _is_for_us(project: Project, row: BoardRow, run_id: str) -> bool:
     """Whether a ready row asks us about this run: it says so, or a path that it names goes through the run's folder."""
-    if row.values.get("Consumer", "").strip() != US or row.values.get("Status", "").strip() != "ready":
+    if _word(row, "Consumer") != US or _word(row, "Status") != "ready":
         return False
     said = handoff_row(project, row.id, [])
     if said is None or "run" in said.fields:
         return said is not None and said.fields["run"] == run_id
-    return any(run_id in re.split(r"[/.]", path) for path in said.paths)
+    return any(run_id in path.split("/") for path in said.paths)
 
 
 def _is_same(row: BoardRow, consumer: str, shown: str) -> bool:
-    values = row.values
-    same = values.get("Producer", "").strip() == US and values.get("Consumer", "").strip() == consumer
-    return same and values.get("Status", "").strip() in OPEN and shown in values.get("Source paths", "")
+    same = _word(row, "Producer") == US and _word(row, "Consumer") == consumer
+    return same and _word(row, "Status") in OPEN and shown in row.values.get("Source paths", "")
+
+
+def _word(row: BoardRow, column: str) -> str:
+    """A cell as people write it: **Ready** is ready."""
+    return row.values.get(column, "").strip("*`_ ").casefold()
 
 
 def _payload(raw: bytes | None, values: Mapping[str, Any]) -> bytes | None:

@@ -6,6 +6,7 @@ memory/risk-board.md          the board
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,7 +90,8 @@ def _applied(
 
 def _read(project: Project, path: Path, kind: BoardKind) -> Board:
     shown = project.show(path)
-    project.confined(path)
+    if os.path.exists(project.confined(path)) and not os.path.isfile(path):
+        raise DebuggerError(f"expected a file at {shown}; found something else; move it away; nothing was written")
     try:
         raw: bytes | None = path.read_bytes()
     except FileNotFoundError:

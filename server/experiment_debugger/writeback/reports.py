@@ -9,6 +9,7 @@ Only what people have told is kept; everything else in a report is computed anew
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -21,10 +22,12 @@ from experiment_debugger.case import Case, Told
 from experiment_debugger.errors import DebuggerError
 from experiment_debugger.project import Project
 from experiment_debugger.writeback.files import update
-from experiment_debugger.writeback.sections import Document, read_document
+from experiment_debugger.writeback.sections import Document, digest_of, read_document
 
 FOLDER = "docs/ops/runs"
 TOLD = "told"
+BOM = "\ufeff"
+LONGEST_NAME = 100  # characters; file systems allow 255 bytes
 _UPDATED = re.compile(r"^- Updated: (\d{4}-\d\d-\d\d)$", re.MULTILINE)
 
 
@@ -38,8 +41,9 @@ class Written:
 
 
 def file_name(run_id: str) -> str:
-    """A run id as a part of a file name."""
-    return re.sub(r"[^\w.@+=-]", "-", run_id).strip(".") or "run"
+    """A run id as a part of a file name; where it cannot be one as it is, a digest keeps two runs apart."""
+    name = re.sub(r"[^\w.@+=-]", "-", run_id).strip(".")[:LONGEST_NAME]
+    return name if name == run_id else f"{name}-{digest_of(run_id)}".lstrip("-")
 
 
 def report_file(project: Project, run_id: str) -> Path:
@@ -62,7 +66,7 @@ def told_in(project: Project, run_id: str) -> Told:
         return Told()
     except OSError as problem:
         raise DebuggerError(f"expected to read {shown}; found: {problem.strerror}; make it readable") from None
-    return _remembered(read_document(_decoded(raw, shown), shown), shown)
+    return _remembered(read_document(_decoded(raw, shown).removeprefix(BOM), shown), shown)
 
 
 def write_report(
@@ -81,7 +85,7 @@ def write_report(
     written: list[Written] = []
 
     def transform(raw: bytes | None) -> bytes:
-        text = _decoded(raw or b"", shown)
+        text = _decoded(raw or b"", shown).removeprefix(BOM)
         document = read_document(text, shown)
         case = compose(_remembered(document, shown))
         kept = {TOLD: _hidden(case.told)}
@@ -90,7 +94,8 @@ def write_report(
         if document.changed(sections):
             sections = {**render(case, today), **kept}
         written[:] = [Written(shown, document.changed(sections), case)]
-        return document.rendered(sections).encode("utf-8")
+        mark = BOM if raw and raw.startswith(codecs.BOM_UTF8) else ""
+        return (mark + document.rendered(sections)).encode("utf-8")
 
     update(project, path, transform)
     return written[0]
