@@ -165,7 +165,7 @@ def test_a_text_directly_below_the_last_row_stays_below() -> None:
         (f"{HEAD}\n{RULE}\n".encode() + b"| RSK-001 | \xb2\xe2 |\n", ":3: expected UTF-8"),
         (f"{HEAD}\n".encode("utf-16"), "UTF-16"),
         (f"{HEAD}\n{RULE}\n{ROW}\n\n{ROW.replace('007', '008')}\n", ":5: expected a head with ID, Summary above"),
-        (f"{HEAD}\n{RULE}\n<<<<<<< HEAD\n{ROW}\n", ":3: expected a merged file; found the mark of a conflict"),
+        (f"{HEAD}\n{RULE}\n<<<<<<< HEAD\n{ROW}\n=======\n>>>>>>> main\n", ":3: expected a merged file; found the mark"),
     ],
 )
 def test_a_damaged_board_is_reported_with_its_line(text: str | bytes, words: str) -> None:

@@ -234,9 +234,15 @@ def _is_accepted(lines: list[str], table: Table) -> bool:
 
 
 def _refuse_conflicts(lines: list[str], name: str) -> None:
+    """A merge that nobody has finished: all three marks in their order; one alone is somebody's rule or quotation."""
+    marks = iter(("<<<<<<< ", "=======", ">>>>>>> "))
+    wanted, first = next(marks), 0
     for number, line in enumerate(lines, 1):
-        if line.startswith(("<<<<<<< ", ">>>>>>> ")):
-            raise _damaged(name, number, "a merged file", f"the mark of a conflict: {line.strip()[:40]}")
+        if line.startswith(wanted):
+            first = first or number
+            wanted = next(marks, "")
+            if not wanted:
+                raise _damaged(name, first, "a merged file", f"the mark of a conflict: {lines[first - 1].strip()[:40]}")
 
 
 def _holds_rows(lines: list[str], kind: BoardKind) -> bool:
